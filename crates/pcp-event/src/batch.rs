@@ -6,7 +6,7 @@ use crate::flags::MISSED;
 use crate::layout::{
     HighRes, PARAM_HEADER, Resolution, padded, param_header, put_bytes, with4, with8,
 };
-use crate::param::{NumberParam, Param32, Param64};
+use crate::param::{NumberParam, Numbers, Param32, Param64};
 use crate::types::ids::{Pmid, ValueType};
 use crate::types::stamp::Stamp;
 
@@ -202,6 +202,19 @@ impl Batch {
         }
     }
 
+    /// Adds several numbers to the newest record. If there is no room for all of them, they are left
+    /// out.
+    #[inline]
+    pub fn numbers(&mut self, numbers: &Numbers) {
+        let packed = numbers.packed();
+        if self.has_room(packed.len()) {
+            self.bytes.extend_from_slice(packed);
+            self.nparams += numbers.count;
+        } else {
+            (0..numbers.count).for_each(|_| self.left_out());
+        }
+    }
+
     /// Adds a string to the newest record, cut at a character boundary to the room left below
     /// [`RECORD_MAX`].
     #[inline]
@@ -250,16 +263,22 @@ impl Batch {
     #[inline(always)]
     fn put_short(&mut self, pmid: Pmid, text: &[u8]) -> u64 {
         self.nparams += 1;
-        let end = self.bytes.len() + PARAM_HEADER + padded(text.len());
-        self.bytes.extend_from_slice(&param_header(pmid.0, ValueType::Text, text.len()));
-        let mut all = 0;
-        for word in text.as_chunks::<8>().0 {
+        let mut param = [[0; 8]; (PARAM_HEADER + SHORT) / 8 + 1];
+        let (mut places, mut all) = (param.iter_mut(), 0);
+        let mut put = |word| {
+            if let Some(place) = places.next() {
+                *place = word;
+            }
+        };
+        put(param_header(pmid.0, ValueType::Text, text.len()));
+        for word in text.as_chunks().0 {
             all |= u64::from_ne_bytes(*word);
-            self.bytes.extend_from_slice(word);
+            put(*word);
         }
         let last = last_word(text);
-        self.bytes.extend_from_slice(&last.to_le_bytes());
-        self.bytes.truncate(end);
+        put(last.to_le_bytes());
+        let end = PARAM_HEADER + padded(text.len());
+        self.bytes.extend_from_slice(param.as_flattened().get(..end).unwrap_or_default());
         all | last
     }
 

@@ -100,7 +100,7 @@ impl HighRes {
     #[inline]
     pub(crate) fn time_bytes(stamp: Stamp) -> [u8; 16] {
         let (sec, fraction) = Self::time(stamp);
-        join([sec.to_ne_bytes(), fraction.to_ne_bytes()])
+        pair(sec.to_ne_bytes(), fraction.to_ne_bytes())
     }
 }
 
@@ -169,7 +169,8 @@ pub(crate) fn param_header(pmid: u32, ty: ValueType, len: usize) -> [u8; PARAM_H
     debug_assert!(len <= ARRAY_MAX - 4);
     #[expect(clippy::cast_possible_truncation, reason = "the caller has checked against ARRAY_MAX")]
     let word = length_word(len as u32 + 4, ty);
-    join([pmid.to_ne_bytes(), word.to_ne_bytes()])
+    let ([a, b, c, d], [e, f, g, h]) = (pmid.to_ne_bytes(), word.to_ne_bytes());
+    [a, b, c, d, e, f, g, h]
 }
 
 /// A whole parameter with a 4-byte value. Values of fixed size, the common ones, are written with
@@ -195,7 +196,13 @@ pub(crate) fn param8(pmid: u32, ty: ValueType, value: [u8; 8]) -> [u8; 16] {
 /// An 8-byte value after its header.
 #[inline]
 pub(crate) fn with8(header: [u8; PARAM_HEADER], value: [u8; 8]) -> [u8; 16] {
-    join([header, value])
+    pair(header, value)
+}
+
+/// Two words. Patterns stay in registers; [`join`] may call memcpy.
+#[inline(always)]
+const fn pair([a, b, c, d, e, f, g, h]: [u8; 8], [i, j, k, l, m, n, o, p]: [u8; 8]) -> [u8; 16] {
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
 }
 
 #[inline]

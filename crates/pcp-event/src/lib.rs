@@ -24,7 +24,7 @@ pub use event_array::EventArray;
 pub use filter::{FILTER_MAX, Filter, FilterError, ParameterNames, RecordMatcher};
 pub use glob::{Glob, glob};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
-pub use param::{NumberParam, Param32, Param64};
+pub use param::{NumberParam, Numbers, Param32, Param64};
 pub use queues::{EndedClient, Fetch, Fetched, QueueError, QueueFilter, Queues};
 pub use request::{Delivery, Limits, ReadRequest, RecordFilter, Resolutions};
 pub use stream::{Budget, Later, SLOWEST, SLOWEST_WINDOW, Stream, StreamStats, Unpacked};

@@ -1,4 +1,5 @@
-//! Headers of numeric parameters, prepared once and written many times.
+//! Headers of numeric parameters, prepared once and written many times, and numbers that a record
+//! gets at once.
 
 use crate::layout::{PARAM_HEADER, param_header};
 use crate::types::ids::{Pmid, ValueType};
@@ -34,5 +35,58 @@ impl NumberParam {
             }
             _ => None,
         }
+    }
+}
+
+/// Numbers that follow one another in a record: put together here, they are written at once by
+/// [`crate::Batch::numbers`].
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    words: [[u8; 4]; 4 * NUMBERS],
+    used: usize,
+    pub(crate) count: i32,
+}
+
+/// Most numbers of [`Numbers`].
+const NUMBERS: usize = 16;
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self { words: [[0; 4]; 4 * NUMBERS], used: 0, count: 0 }
+    }
+}
+
+impl Numbers {
+    /// Adds a number, given as by [`crate::Batch::number`]; false if there are 16 already.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the value is in the low 32 bits")]
+    pub fn push(&mut self, param: &NumberParam, bits: u64) -> bool {
+        let Some(place) = self.words.get_mut(self.used..).and_then(<[_]>::first_chunk_mut) else {
+            return false;
+        };
+        self.count += 1;
+        match param {
+            NumberParam::Bits32(Param32([a, b, c, d, e, f, g, h])) => {
+                let value = (bits as u32).to_ne_bytes();
+                *place = [[*a, *b, *c, *d], [*e, *f, *g, *h], value, [0; 4]];
+                self.used += 3;
+            }
+            NumberParam::Bits64(Param64([a, b, c, d, e, f, g, h])) => {
+                let [i, j, k, l, m, n, o, p] = bits.to_ne_bytes();
+                *place = [[*a, *b, *c, *d], [*e, *f, *g, *h], [i, j, k, l], [m, n, o, p]];
+                self.used += 4;
+            }
+        }
+        true
+    }
+
+    /// Removes all numbers.
+    pub const fn clear(&mut self) {
+        (self.used, self.count) = (0, 0);
+    }
+
+    /// Their parameters.
+    pub(crate) fn packed(&self) -> &[u8] {
+        self.words.get(..self.used).unwrap_or_default().as_flattened()
     }
 }

@@ -63,8 +63,8 @@
 //!     `records/pack` does so for a call that does not wait: it needs no copy of the call.
 //!
 //! The store is the `Sink` that 10 and 12 update. The trace takes the same way up to 9, then
-//! `meter/stacks` and `crate::meter`; `streams/short_event` decodes its usual events. A corrupt file ends only its own stream, and only until
-//! the agent opens that stream again.
+//! `meter/stacks` and `crate::meter`; `streams/short_event` decodes its usual events. A corrupt file
+//! ends only its own stream, and only until the agent opens that stream again.
 
 mod config;
 mod dictionary;
@@ -92,9 +92,10 @@ pub use streams::error::DecodeError;
 pub use streams::gc::{GcPause, Heap};
 pub use streams::record::{
     BigValue, Block, Call, Chunk, Definition, File, Observer, Param, Params, Pause, Pointer,
-    Reference, StepKind, TagValue, TraceEvent, TraceKind, TraceStep,
+    Reference, TagValue, TraceEvent, TraceKind,
 };
 pub use streams::scan::Text;
+pub use streams::short_event::{ShortEvents, StepCounts, StepVisitor};
 pub use wire::command::{
     Event, Hello, Opened, ProtocolError, Settings, StreamKind, Uuid, Violation,
 };

@@ -88,6 +88,7 @@ impl Dictionary {
 
     /// The word of an id; `None` if it has not arrived yet, or was rejected.
     #[must_use]
+    #[inline]
     pub fn get(&self, id: u32) -> Option<&Arc<str>> {
         let at = id as usize;
         match self.slots.get(at) {
@@ -182,6 +183,7 @@ impl Dictionary {
 
     /// The id of a known word; `None` if it has not arrived yet.
     #[must_use]
+    #[inline]
     pub fn id_of(&self, word: KnownWord) -> Option<u32> {
         self.known_ids.get(word as usize).copied().flatten()
     }

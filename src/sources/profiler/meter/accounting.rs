@@ -16,6 +16,7 @@ use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics::{self as m, ns};
 use crate::sources::profiler::streams::record::Call;
+use crate::sources::profiler::streams::short_event::StepCounts;
 
 /// Counters, histogram, latency and root methods of one connection.
 #[derive(Debug, Default)]
@@ -172,6 +173,7 @@ impl Default for Counters {
 }
 
 impl Counters {
+    #[inline(always)]
     pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
         if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
             *sum = sum.wrapping_add(more);
@@ -199,6 +201,14 @@ impl Counters {
         self.add(m::NET_WRITTEN, call.net_written);
         self.add(m::LOG_WRITTEN, call.logs_written.into());
         self.add(m::LOG_GENERATED, call.logs_generated);
+    }
+
+    /// Counts events of the trace.
+    pub(crate) fn trace(&mut self, counts: StepCounts) {
+        self.add(m::TRACE_ENTERS, counts.enters.into());
+        self.add(m::TRACE_EXITS, counts.exits.into());
+        self.add(m::TRACE_TAGS, counts.tags.into());
+        self.add(m::TRACE_EVENTS, counts.all().into());
     }
 
     /// Reports the sums and clears them.
@@ -399,7 +409,13 @@ impl RootMethods {
 }
 
 fn add(sums: &mut MethodSums, more: &MethodSums) {
-    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(*more));
+    let [calls, errors, time, cpu, memory] = sums;
+    let [more_calls, more_errors, more_time, more_cpu, more_memory] = *more;
+    *calls = calls.wrapping_add(more_calls);
+    *errors = errors.wrapping_add(more_errors);
+    *time = time.wrapping_add(more_time);
+    *cpu = cpu.wrapping_add(more_cpu);
+    *memory = memory.wrapping_add(more_memory);
 }
 
 /// Longest duration in the histograms, in ms: a week. Longer calls count as this long.

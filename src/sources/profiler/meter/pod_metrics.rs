@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::accounting::{Accounting, REST};
-use super::stacks::{Stacks, StepCounts};
+use super::stacks::Stacks;
 use crate::events::flags::POINT;
 use crate::meter::MergedLatencies;
 use crate::model::{EventParam, Identity, Now, RowItem, Stamp, Update, Value};
@@ -17,8 +17,9 @@ use crate::sources::profiler::records::pending::{PendingBudget, PendingCalls};
 use crate::sources::profiler::streams::error::DecodeError;
 use crate::sources::profiler::streams::gc::GcPause;
 use crate::sources::profiler::streams::record::{
-    BigValue, Block, Call, Chunk, File, Observer, Pause, TraceEvent, TraceStep,
+    BigValue, Block, Call, Chunk, File, Observer, Pause, TraceEvent, TraceKind,
 };
+use crate::sources::profiler::streams::short_event::{ShortEvents, StepCounts, StepVisitor};
 use crate::sources::profiler::wire::command::{Hello, Opened};
 use crate::sources::profiler::wire::identity::PodName;
 use crate::sources::start_counters;
@@ -288,10 +289,10 @@ impl Observer for PodObserver<'_> {
         let named = call.is_named(words);
         if named {
             pod.accounting.call(call, call.params.ids(), true, *now, words, *sink);
-            let method = pod.accounting.methods.name(call.method);
-            if !method.is_some_and(|method| pod.records.pack(call, method, words, *sink)) {
+            let method = || pod.accounting.methods.name(call.method);
+            if !pod.records.pack(call, method, words, *sink) {
                 pod.scratch.take(call);
-                pod.records.emit(&pod.scratch, method, words, *sink);
+                pod.records.emit(&pod.scratch, method(), words, *sink);
             }
             return;
         }
@@ -331,22 +332,24 @@ impl Observer for PodObserver<'_> {
         false
     }
 
-    #[inline]
     fn trace_event(&mut self, block: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
-        self.trace_steps(block, &[event.step()]);
+        self.pod.stacks.iter_mut().for_each(|stacks| stacks.event(block, event));
+        let mut counts = StepCounts::default();
+        match event.kind {
+            TraceKind::Enter { .. } => counts.enters = 1,
+            TraceKind::Exit => counts.exits = 1,
+            TraceKind::Tag { .. } => counts.tags = 1,
+        }
+        self.pod.accounting.counters.trace(counts);
     }
 
     #[inline]
-    fn trace_steps(&mut self, block: &Block, steps: &[TraceStep]) {
-        let StepCounts { enters, exits } = match &mut self.pod.stacks {
-            Some(stacks) => stacks.steps(block, steps),
-            None => StepCounts::of(steps),
-        };
-        let (counters, all) = (&mut self.pod.accounting.counters, steps.len() as u64);
-        counters.add(m::TRACE_ENTERS, enters);
-        counters.add(m::TRACE_EXITS, exits);
-        counters.add(m::TRACE_TAGS, all - enters - exits);
-        counters.add(m::TRACE_EVENTS, all);
+    fn short_events(&mut self, block: &Block, events: &mut ShortEvents<'_>) {
+        let stacks = self.pod.stacks.as_mut();
+        if !stacks.is_some_and(|stacks| stacks.short_events(block, events)) {
+            events.read(&mut OnlyCounted);
+        }
+        self.pod.accounting.counters.trace(events.counts());
     }
 
     fn calls_lost(&mut self, calls: u64) {
@@ -406,6 +409,15 @@ impl Observer for PodObserver<'_> {
         self.pod.accounting.counters.add(m::FLUSHES, 1);
         self.pod.message = true;
     }
+}
+
+/// Events that no stack gets.
+struct OnlyCounted;
+
+impl StepVisitor for OnlyCounted {
+    fn enter(&mut self, _: u32, _: i64) {}
+    fn exit(&mut self, _: i64) {}
+    fn tag(&mut self, _: u32, _: i64) {}
 }
 
 /// Whether a call whose method has no name yet may be the agent's loss report: that has no nested

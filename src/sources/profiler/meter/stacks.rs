@@ -17,7 +17,8 @@ use crate::sources::Sink;
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
 use crate::sources::profiler::metrics::ns;
-use crate::sources::profiler::streams::record::{Block, StepKind, TraceStep};
+use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
+use crate::sources::profiler::streams::short_event::{ShortEvents, StepVisitor};
 
 /// Most threads with a stack, and most frames of a stack.
 const THREADS: usize = 1024;
@@ -47,17 +48,27 @@ impl Default for RootEnds {
     }
 }
 
-/// How many of some events are an ENTER or an EXIT; the others are TAGs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StepCounts {
-    pub(crate) enters: u64,
-    pub(crate) exits: u64,
+/// A thread that gets events of its stack.
+struct Steps<'a> {
+    thread: &'a mut Thread,
+    times: &'a mut StackTimes,
+    ends: &'a mut RootEnds,
 }
 
-impl StepCounts {
-    pub(crate) fn of(steps: &[TraceStep]) -> Self {
-        let of = |kind| steps.iter().filter(|step| step.kind == kind).count() as u64;
-        Self { enters: of(StepKind::Enter), exits: of(StepKind::Exit) }
+impl StepVisitor for Steps<'_> {
+    #[inline(always)]
+    fn enter(&mut self, method: u32, time_ms: i64) {
+        self.thread.enter(method, time_ms, self.times);
+    }
+
+    #[inline(always)]
+    fn exit(&mut self, time_ms: i64) {
+        self.thread.exit(time_ms, self.times, self.ends);
+    }
+
+    #[inline(always)]
+    fn tag(&mut self, param: u32, _: i64) {
+        self.thread.tag(param, self.ends);
     }
 }
 
@@ -75,43 +86,39 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Adds events of a block, and counts them.
+    /// Adds events of a block. `false`: there is no room for its thread, and none was read.
     #[inline]
-    pub(crate) fn steps(&mut self, block: &Block, steps: &[TraceStep]) -> StepCounts {
-        // If there is no room for the thread, each event tries again.
-        let Some(first) = steps.iter().position(|_| self.enter_thread(block.thread)) else {
-            return StepCounts::of(steps);
-        };
-        let Self { threads, current, times, ends, .. } = self;
-        let Some(thread) = threads.get_mut(*current) else { return StepCounts::of(steps) };
-        let (refused, steps) = steps.split_at_checked(first).unwrap_or_default();
-        let StepCounts { mut enters, mut exits } = StepCounts::of(refused);
-        for step in steps {
-            match step.kind {
-                StepKind::Tag => thread.tag(step.id, ends),
-                StepKind::Enter => {
-                    enters += 1;
-                    thread.enter(step, times);
-                }
-                StepKind::Exit => {
-                    exits += 1;
-                    thread.exit(step.time_ms, times, ends);
-                }
-            }
+    pub(crate) fn short_events(&mut self, block: &Block, events: &mut ShortEvents<'_>) -> bool {
+        let Some(mut steps) = self.steps(block.thread) else { return false };
+        events.read(&mut steps);
+        true
+    }
+
+    /// Adds an event of a block, if there is room for its thread.
+    pub(crate) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
+        let Some(mut steps) = self.steps(block.thread) else { return };
+        match event.kind {
+            TraceKind::Enter { method } => steps.enter(method, event.time_ms),
+            TraceKind::Exit => steps.exit(event.time_ms),
+            TraceKind::Tag { param, .. } => steps.tag(param, event.time_ms),
         }
-        StepCounts { enters, exits }
+    }
+
+    /// A thread; `None` if it is new and all threads are within methods.
+    #[inline(always)]
+    fn steps(&mut self, thread: u64) -> Option<Steps<'_>> {
+        let is_current = self.threads.get(self.current).is_some_and(|t| t.id == thread);
+        if !is_current && !self.change_thread(thread) {
+            return None;
+        }
+        let Self { threads, current, times, ends, .. } = self;
+        Some(Steps { thread: threads.get_mut(*current)?, times, ends })
     }
 
     /// Allocated bytes, with the usual number of frames for each thread.
     pub(crate) fn memory(&self) -> usize {
         const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>() + 32;
         self.times.memory() + self.threads.capacity() * THREAD
-    }
-
-    /// As [`change_thread`](Self::change_thread), if it is not the current one.
-    #[inline(always)]
-    fn enter_thread(&mut self, id: u64) -> bool {
-        self.threads.get(self.current).is_some_and(|t| t.id == id) || self.change_thread(id)
     }
 
     /// Makes thread `id` the current one; false if it is new and all threads are within methods.
@@ -256,7 +263,7 @@ impl Thread {
 
     /// Enters a method.
     #[inline(always)]
-    fn enter(&mut self, step: &TraceStep, times: &mut StackTimes) {
+    fn enter(&mut self, method: u32, time_ms: i64, times: &mut StackTimes) {
         if self.ends {
             self.clear();
         }
@@ -266,8 +273,8 @@ impl Thread {
             return;
         }
         let parent = self.frames.last().map_or(ROOT, |f| f.node);
-        let node = times.tree.child(parent, step.id);
-        self.frames.push(Frame { node, entered_ms: step.time_ms, children_ms: 0 });
+        let node = times.tree.child(parent, method);
+        self.frames.push(Frame { node, entered_ms: time_ms, children_ms: 0 });
     }
 
     /// Leaves the innermost method.

@@ -111,7 +111,8 @@ const PARAMETERS: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct CallRecords {
     pub(super) roles: ParamRoles,
-    pub(super) others: String,
+    /// UTF-8.
+    pub(super) others: Vec<u8>,
     /// A value that is not short and ASCII.
     pub(super) value: String,
     /// Made for the first record that is packed.
@@ -143,7 +144,7 @@ impl CallRecords {
     /// Frees memory that an idle connection does not need.
     pub(crate) fn shrink(&mut self) {
         self.roles.reset_dictionary();
-        (self.others, self.value, self.headers) = (String::new(), String::new(), None);
+        (self.others, self.value, self.headers) = (Vec::new(), String::new(), None);
     }
 
     /// Emits the record of a call. `method`: its short name, if known.
@@ -179,14 +180,16 @@ impl CallRecords {
                 }
                 ParamRole::Own(_) => {}
                 ParamRole::Other => match words.get(id) {
-                    Some(name) => push_other(&mut others, name, value),
-                    None => push_other(&mut others, &nameless(id), value),
+                    Some(name) => push_other(&mut others, name, value.as_bytes()),
+                    None => push_other(&mut others, &nameless(id), value.as_bytes()),
                 },
                 ParamRole::KnownWord => {}
             }
         }
-        if !others.is_empty() {
-            params.push(EventParam::text(m::P_PARAMETERS, &others));
+        // Whole names and values, all of them UTF-8.
+        let text = std::str::from_utf8(&others).unwrap_or_default();
+        if !text.is_empty() {
+            params.push(EventParam::text(m::P_PARAMETERS, text));
         }
         params.push(EventParam::number(m::P_DURATION, ns(entry.duration_ms)));
         let [file_read, file_written, net_read, net_written] = entry.io;
@@ -231,17 +234,17 @@ pub(super) fn cut_value(text: &mut String, start: usize) {
 }
 
 /// Appends `name=value` to the event parameter `parameters`.
-pub(super) fn push_other(out: &mut String, name: &str, value: &str) {
+pub(super) fn push_other(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     if out.len() + name.len() + value.len() + 2 > PARAMETERS {
         return;
     }
     if !out.is_empty() {
-        out.push(' ');
+        out.push(b' ');
     }
-    out.push_str(name);
+    out.extend_from_slice(name.as_bytes());
     if !value.is_empty() {
-        out.push('=');
-        out.push_str(value);
+        out.push(b'=');
+        out.extend_from_slice(value);
     }
 }
 

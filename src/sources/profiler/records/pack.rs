@@ -2,13 +2,15 @@
 //! among the records that wait in the sink, from the bytes of the connection and without a copy of
 //! the call. The record is the one that [`CallRecords::emit`] makes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::call_record::{CallRecords, ParamRole, Reported, cut_value, push_other};
 use crate::events::flags::POINT;
-use crate::events::{Batch, NumberParam, RecordTemplate};
+use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
 use crate::model::{ParamId, ParamItem, Pmid, Stamp};
 use crate::sources::Sink;
+use crate::sources::profiler::dictionary::method_name::nameless;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics::{self as m, ns};
@@ -19,12 +21,16 @@ use crate::sources::profiler::streams::scan::ASCII;
 const ITEMS: usize = m::PARAMS.len() + 1;
 
 /// The event parameters of records, by item, and by slot those that the configuration names. `None`:
-/// the sink has no such parameter.
+/// the sink has no such parameter. Buffers that need not be cleared for each record are here, too.
 #[derive(Debug)]
 pub(super) struct Headers {
     pmids: [Option<Pmid>; ITEMS],
     numbers: [Option<NumberParam>; ITEMS],
     slots: Box<[Option<Pmid>]>,
+    /// The numbers of the present record.
+    record: Numbers,
+    /// Room for a short value.
+    room: [u8; ASCII],
     /// Beginnings of records, by a hash of method and thread.
     beginnings: Box<[Beginning; BEGINNINGS]>,
 }
@@ -59,6 +65,8 @@ impl Headers {
             pmids: [None; ITEMS],
             numbers: [None; ITEMS],
             slots: Box::default(),
+            record: Numbers::default(),
+            room: [0; ASCII],
             beginnings: Box::default(),
         };
         for param in m::PARAMS {
@@ -98,7 +106,12 @@ impl Headers {
 
     /// Begins the record of a call, with its method and its thread.
     #[inline]
-    fn begin(&mut self, call: &Call<'_>, method: &str, batch: &mut Batch) {
+    fn begin<'m>(
+        &mut self,
+        call: &Call<'_>,
+        method: impl FnOnce() -> Option<&'m str>,
+        batch: &mut Batch,
+    ) {
         let at = (call.method as usize).wrapping_mul(5).wrapping_add(call.thread as usize);
         let at = at % BEGINNINGS;
         if let Some(known) = self.beginnings.get(at)
@@ -107,15 +120,16 @@ impl Headers {
         {
             return batch.record_from(Stamp::from_millis(call.start_ms), template);
         }
-        self.begin_anew(at, call, method, batch);
+        let method = method().map_or_else(|| Cow::Owned(nameless(call.method)), Cow::Borrowed);
+        self.begin_anew(at, call, &method, batch);
     }
 
     #[inline(never)]
     fn begin_anew(&mut self, at: usize, call: &Call<'_>, method: &str, batch: &mut Batch) {
         batch.record(Stamp::from_millis(call.start_ms), POINT);
-        put_text(self.item(m::P_METHOD), method, batch);
+        put_text(self.item(m::P_METHOD), method.as_bytes(), batch);
         if let Some(thread) = call.thread_name {
-            put_text(self.item(m::P_THREAD), thread, batch);
+            put_text(self.item(m::P_THREAD), thread.as_bytes(), batch);
         }
         let Some(known) = self.beginnings.get_mut(at) else { return };
         if known.is_of(call) {
@@ -127,20 +141,29 @@ impl Headers {
     }
 
     #[inline(always)]
-    fn number(&self, item: ParamItem, bits: u64, batch: &mut Batch) {
+    fn number(&mut self, item: ParamItem, bits: u64) {
         if let Some(Some(number)) = self.numbers.get(usize::from(item.get())) {
-            batch.number_param(number, bits);
+            let added = self.record.push(number, bits);
+            debug_assert!(added, "there are fewer numbers of a call");
+        }
+    }
+
+    /// Adds a number unless it is 0.
+    #[inline(always)]
+    fn positive(&mut self, item: ParamItem, bits: u64) {
+        if bits > 0 {
+            self.number(item, bits);
         }
     }
 }
 
 impl CallRecords {
-    /// Packs the record of a call that has all names. `false`: the sink takes no packed records,
-    /// and nothing has happened.
-    pub(crate) fn pack(
+    /// Packs the record of a call that has all names; `method` looks up that of its method. `false`:
+    /// the sink takes no packed records, and nothing has happened.
+    pub(crate) fn pack<'m>(
         &mut self,
         call: &Call<'_>,
-        method: &str,
+        method: impl FnOnce() -> Option<&'m str>,
         words: &Dictionary,
         sink: &mut dyn Sink,
     ) -> bool {
@@ -151,7 +174,7 @@ impl CallRecords {
         let (Some(headers), Some(batch)) = (headers, sink.batch(m::CALL)) else { return false };
         headers.begin(call, method, batch);
         others.clear();
-        let (mut reported, mut room) = (Reported::default(), [0; ASCII]);
+        let mut reported = Reported::default();
         for param in call.params.iter() {
             let own = match roles.role(param.id, words) {
                 // Only the first value of a list, or of the ids of several tracing systems, is
@@ -160,30 +183,20 @@ impl CallRecords {
                 ParamRole::Own(_) | ParamRole::KnownWord => continue,
                 ParamRole::Other => None,
             };
-            if let Some(text) = param.value.ascii(&mut room) {
-                match own {
-                    Some(id) => {
-                        if let Some(pmid) = headers.pmid(id) {
-                            batch.utf8(pmid, text);
-                        }
-                    }
-                    // It has a name, as all of them.
-                    None => {
-                        if let (Some(name), Ok(text)) =
-                            (words.get(param.id), std::str::from_utf8(text))
-                        {
-                            push_other(others, name, text);
-                        }
-                    }
+            let pmid = own.map(|id| headers.pmid(id));
+            let text = match param.value.ascii(&mut headers.room) {
+                Some(ascii) => ascii,
+                None => {
+                    value.clear();
+                    param.value.push_to(value);
+                    cut_value(value, 0);
+                    value.as_bytes()
                 }
-                continue;
-            }
-            value.clear();
-            param.value.push_to(value);
-            cut_value(value, 0);
-            match own {
-                Some(id) => put_text(headers.pmid(id), value, batch),
-                None => words.get(param.id).iter().for_each(|n| push_other(others, n, value)),
+            };
+            match pmid {
+                Some(pmid) => put_text(pmid, text, batch),
+                // It has a name, as all of them.
+                None => words.get(param.id).iter().for_each(|name| push_other(others, name, text)),
             }
             if value.capacity() > limits::IDLE_BUFFER {
                 *value = String::new();
@@ -192,40 +205,35 @@ impl CallRecords {
         if !others.is_empty() {
             put_text(headers.item(m::P_PARAMETERS), others, batch);
         }
-        headers.number(m::P_DURATION, ns(call.duration_ms), batch);
+        headers.record.clear();
+        headers.number(m::P_DURATION, ns(call.duration_ms));
         let error = words.id_of(KnownWord::Red).is_some_and(|id| call.params.has(id));
-        let mut number = |item, bits| {
-            if bits > 0 {
-                headers.number(item, bits, batch);
-            }
-        };
-        number(m::P_ERROR, error.into());
-        number(m::P_CPU, ns(call.cpu_ms));
-        number(m::P_WAIT, ns(call.wait_ms));
-        number(m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into()));
-        number(m::P_MEMORY, call.memory);
-        number(m::P_NESTED, call.calls.into());
-        number(m::P_FILE_READ, call.file_read);
-        number(m::P_FILE_WRITTEN, call.file_written);
-        number(m::P_NET_READ, call.net_read);
-        number(m::P_NET_WRITTEN, call.net_written);
-        number(m::P_TRANSACTIONS, call.transactions);
-        number(m::P_TRACE_FILE, call.pointer.file.into());
-        number(m::P_TRACE_OFFSET, call.pointer.offset.into());
-        number(m::P_TRACE_INDEX, call.pointer.index.into());
+        headers.positive(m::P_ERROR, error.into());
+        headers.positive(m::P_CPU, ns(call.cpu_ms));
+        headers.positive(m::P_WAIT, ns(call.wait_ms));
+        headers.positive(m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into()));
+        headers.positive(m::P_MEMORY, call.memory);
+        headers.positive(m::P_NESTED, call.calls.into());
+        headers.positive(m::P_FILE_READ, call.file_read);
+        headers.positive(m::P_FILE_WRITTEN, call.file_written);
+        headers.positive(m::P_NET_READ, call.net_read);
+        headers.positive(m::P_NET_WRITTEN, call.net_written);
+        headers.positive(m::P_TRANSACTIONS, call.transactions);
+        headers.positive(m::P_TRACE_FILE, call.pointer.file.into());
+        headers.positive(m::P_TRACE_OFFSET, call.pointer.offset.into());
+        headers.positive(m::P_TRACE_INDEX, call.pointer.index.into());
+        batch.numbers(&headers.record);
         true
     }
 }
 
-/// Adds a text up to its first NUL, where PCP strings end.
+/// Adds a text, which is UTF-8, up to its first NUL, where PCP strings end.
 #[inline]
-fn put_text(pmid: Option<Pmid>, text: &str, batch: &mut Batch) {
+fn put_text(pmid: Option<Pmid>, text: &[u8], batch: &mut Batch) {
     let Some(pmid) = pmid else { return };
-    if has_nul(text.as_bytes()) {
-        let (before, _) = text.split_once('\0').unwrap_or((text, ""));
-        return batch.text(pmid, before);
-    }
-    batch.text(pmid, text);
+    let text =
+        if has_nul(text) { text.split(|byte| *byte == 0).next().unwrap_or_default() } else { text };
+    batch.utf8(pmid, text);
 }
 
 /// Whether a byte is 0. Texts are short: 8 bytes at a time without a call are the fastest.

@@ -22,8 +22,8 @@ use crate::sources::profiler::limits;
 pub(crate) trait CallVisitor {
     /// The name of the next thread of this file; indexes begin with 0.
     fn thread(&mut self, name: Text<'_>);
-    /// One call: its numbers and its parameters, without the thread's name.
-    fn call(&mut self, numbers: &Call<'static>, params: Params<'_>);
+    /// One call, without the thread's name.
+    fn call(&mut self, call: Call<'_>);
 }
 
 /// Upper half of the first long since version 1. Version 0 has the time base there.
@@ -68,27 +68,7 @@ impl Default for CallReader {
             start_ms: 0,
             threads: 0,
             thread_name: TextReader::default(),
-            call: Call {
-                start_ms: 0,
-                duration_ms: 0,
-                method: 0,
-                calls: 0,
-                thread: 0,
-                thread_name: None,
-                logs_written: 0,
-                logs_generated: 0,
-                pointer: Pointer::default(),
-                cpu_ms: 0,
-                wait_ms: 0,
-                memory: 0,
-                file_read: 0,
-                file_written: 0,
-                net_read: 0,
-                net_written: 0,
-                transactions: 0,
-                queue_wait_ms: 0,
-                params: Params::default(),
-            },
+            call: Call::EMPTY,
             values: ParamReader::default(),
         }
     }
@@ -98,10 +78,7 @@ impl<V: CallVisitor + ?Sized> Machine<V> for CallReader {
     fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
         let input = scan.rest();
         loop {
-            while self.expect == Expect::Head && self.whole(scan, input) {
-                visitor.call(&self.call, self.values.params(input));
-                self.values.end();
-            }
+            while self.expect == Expect::Head && self.whole(scan, input, visitor) {}
             if self.token(scan, input, visitor)?.is_none() {
                 break;
             }
@@ -141,9 +118,10 @@ impl CallReader {
                 self.expect = Expect::Head;
             }
             Expect::Head => {
-                if self.head(scan).is_none() {
+                let Some(start_ms) = head(&mut self.call, self.start_ms, scan) else {
                     return Ok(None);
-                }
+                };
+                self.start_ms = start_ms;
                 let (index, count) = (self.call.thread, self.threads);
                 self.expect = match index.cmp(&count) {
                     Ordering::Less => Expect::Tail,
@@ -164,7 +142,9 @@ impl CallReader {
                 self.expect = Expect::Tail;
             }
             Expect::Tail => {
-                let Some(params) = self.tail(scan) else { return Ok(None) };
+                let Some(params) = tail(&mut self.call, self.version, scan) else {
+                    return Ok(None);
+                };
                 let next = self.values.begin(params)?;
                 self.follow(next, input, visitor);
             }
@@ -208,64 +188,26 @@ impl CallReader {
 
     /// Reads a call that is whole in the input, as most are. `false`: nothing has happened, and its
     /// tokens are read one by one.
-    #[inline]
-    fn whole(&mut self, scan: &mut Scan<'_>, input: &[u8]) -> bool {
-        let (mut token, start_ms) = (*scan, self.start_ms);
-        let read = self.head(&mut token).is_some()
-            && self.call.thread < self.threads
-            && self
-                .tail(&mut token)
-                .is_some_and(|params| self.values.whole(params, &mut token, input).is_some());
-        if read {
-            *scan = token;
-        } else {
-            self.start_ms = start_ms;
-            self.values.end();
-        }
-        read
-    }
-
-    #[inline]
-    fn head(&mut self, scan: &mut Scan<'_>) -> Option<()> {
-        let mut token = *scan;
-        let (call, distance) = (&mut self.call, token.zigzag()?);
-        call.method = token.varint()?;
-        // The encoding has 64 bits, and setting the clock back makes the value negative.
-        call.duration_ms = counter(token.varlong()?);
-        call.calls = token.varint()?;
-        call.thread = token.varint()?;
-        self.start_ms = self.start_ms.wrapping_add(distance.into());
-        call.start_ms = self.start_ms;
-        *scan = token;
-        Some(())
-    }
-
-    /// Reads the numbers behind the thread; returns the last one, the number of parameters.
-    #[inline]
-    fn tail(&mut self, scan: &mut Scan<'_>) -> Option<u32> {
-        let mut token = *scan;
-        let call = &mut self.call;
-        call.logs_written = token.varint()?;
-        call.logs_generated = u64::from(call.logs_written) + u64::from(token.varint()?);
-        call.pointer =
-            Pointer { file: token.varint()?, offset: token.varint()?, index: token.varint()? };
-        if self.version >= 4
-            && let Some(
-                [cpu, wait, memory, file_read, file_written, net_read, net_written, transactions],
-            ) = token.eight_small()
+    #[inline(always)]
+    fn whole<V: CallVisitor + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        input: &[u8],
+        visitor: &mut V,
+    ) -> bool {
+        let (mut token, mut call) = (*scan, Call::EMPTY);
+        if let Some(start_ms) = head(&mut call, self.start_ms, &mut token)
+            && call.thread < self.threads
+            && let Some(params) = tail(&mut call, self.version, &mut token)
+            && self.values.whole(params, &mut token, input).is_some()
         {
-            // Most calls are short and have only zeros here.
-            (call.cpu_ms, call.wait_ms, call.memory) = (cpu.into(), wait.into(), memory.into());
-            (call.file_read, call.file_written) = (file_read.into(), file_written.into());
-            (call.net_read, call.net_written) = (net_read.into(), net_written.into());
-            call.transactions = transactions.into();
-            call.queue_wait_ms = token.varint()?;
-        } else {
-            resources(call, &mut token, self.version)?;
+            (*scan, self.start_ms) = (token, start_ms);
+            visitor.call(Call { params: self.values.params(input), ..call });
+            self.values.end();
+            return true;
         }
-        let params = token.varint()?;
-        *scan = token;
-        Some(params)
+        self.values.end();
+        false
     }
 
     #[inline]
@@ -274,7 +216,7 @@ impl CallReader {
             Next::Param => Expect::Param,
             Next::Length => Expect::Length,
             Next::End => {
-                visitor.call(&self.call, self.values.params(input));
+                visitor.call(Call { params: self.values.params(input), ..self.call });
                 self.values.end();
                 Expect::Head
             }
@@ -282,8 +224,51 @@ impl CallReader {
     }
 }
 
+/// Reads the numbers of a call up to its thread; returns its start, to which the next one is
+/// relative. `before`: the start of the call before.
+#[inline(always)]
+fn head(call: &mut Call<'_>, before: i64, scan: &mut Scan<'_>) -> Option<i64> {
+    let mut token = *scan;
+    let distance = token.zigzag()?;
+    call.method = token.varint()?;
+    // The encoding has 64 bits, and setting the clock back makes the value negative.
+    call.duration_ms = counter(token.varlong()?);
+    call.calls = token.varint()?;
+    call.thread = token.varint()?;
+    call.start_ms = before.wrapping_add(distance.into());
+    *scan = token;
+    Some(call.start_ms)
+}
+
+/// Reads the numbers behind the thread; returns the last one, the number of parameters.
+#[inline(always)]
+fn tail(call: &mut Call<'_>, version: u32, scan: &mut Scan<'_>) -> Option<u32> {
+    let mut token = *scan;
+    call.logs_written = token.varint()?;
+    call.logs_generated = u64::from(call.logs_written) + u64::from(token.varint()?);
+    call.pointer =
+        Pointer { file: token.varint()?, offset: token.varint()?, index: token.varint()? };
+    if version >= 4
+        && let Some(
+            [cpu, wait, memory, file_read, file_written, net_read, net_written, transactions],
+        ) = token.eight_small()
+    {
+        // Most calls are short and have only zeros here.
+        (call.cpu_ms, call.wait_ms, call.memory) = (cpu.into(), wait.into(), memory.into());
+        (call.file_read, call.file_written) = (file_read.into(), file_written.into());
+        (call.net_read, call.net_written) = (net_read.into(), net_written.into());
+        call.transactions = transactions.into();
+        call.queue_wait_ms = token.varint()?;
+    } else {
+        resources(call, &mut token, version)?;
+    }
+    let params = token.varint()?;
+    *scan = token;
+    Some(params)
+}
+
 /// Reads the numbers that versions 2, 3 and 4 added.
-#[inline]
+#[inline(never)]
 fn resources(call: &mut Call<'_>, token: &mut Scan<'_>, version: u32) -> Option<()> {
     if version >= 2 {
         call.cpu_ms = time(token.varlong()?);
@@ -336,6 +321,7 @@ pub(crate) enum Next {
 
 impl ParamReader {
     /// Begins a call with `params` parameters.
+    #[inline(always)]
     pub(crate) fn begin(&mut self, params: u32) -> Result<Next, DecodeError> {
         if params > limits::CLAIMED {
             return Err(DecodeError::Claims(params));
@@ -347,6 +333,7 @@ impl ParamReader {
         Ok(self.next())
     }
 
+    #[inline(always)]
     const fn next(&self) -> Next {
         match (self.values_left, self.params_left) {
             (0, 0) => Next::End,
@@ -356,7 +343,7 @@ impl ParamReader {
     }
 
     /// Reads all parameters of a call; `None` if they are not whole in the input or exceed a limit.
-    #[inline]
+    #[inline(always)]
     fn whole(&mut self, params: u32, token: &mut Scan<'_>, input: &[u8]) -> Option<()> {
         self.begin(params).ok()?;
         for _ in 0..params {
@@ -447,6 +434,7 @@ impl ParamReader {
         Some(self.next())
     }
 
+    #[inline(always)]
     fn put(&mut self, from: usize, to: usize) {
         if self.pieces.len() < limits::CALL_VALUES {
             self.pieces.push(Piece { id: self.id, from, to, units: self.units });
@@ -472,12 +460,14 @@ impl ParamReader {
     }
 
     /// All parameters, after [`Next::End`].
+    #[inline(always)]
     pub(crate) fn params<'a>(&'a self, input: &'a [u8]) -> Params<'a> {
         let text = if self.copied { &self.copies } else { input };
         Params { pieces: &self.pieces, text, count: self.params, values: self.values }
     }
 
     /// Clears the values after a call was reported.
+    #[inline(always)]
     pub(crate) fn end(&mut self) {
         self.pieces.clear();
         if self.copied {

@@ -11,10 +11,11 @@ use super::phrases::{
     WordVisitor,
 };
 use super::record::{
-    BigValue, Block, Call, Chunk, Definition, File, Observer, Params, Pause, TagValue, TraceEvent,
-    TraceKind, TraceStep,
+    BigValue, Block, Call, Chunk, Definition, File, Observer, Pause, TagValue, TraceEvent,
+    TraceKind,
 };
-use super::scan::{Machine, Resume, Text};
+use super::scan::{Machine, Resume, Scan, Text};
+use super::short_event::ShortEvents;
 use super::trace::{TraceReader, TraceVisitor};
 use super::values::{ValueReader, ValueVisitor};
 use crate::sources::profiler::dictionary::Dictionary;
@@ -371,13 +372,12 @@ impl<O: Observer + ?Sized> TraceVisitor for ToObserver<'_, O> {
     }
 
     #[inline(always)]
-    fn is_plain(&self, param: u32) -> bool {
-        self.words.is_plain(param)
-    }
-
-    #[inline(always)]
-    fn steps(&mut self, block: &Block, steps: &[TraceStep]) {
-        self.observer.trace_steps(block, steps);
+    fn short_events(&mut self, block: &Block, scan: &mut Scan<'_>, time_ms: &mut i64) -> u32 {
+        let mut events = ShortEvents::new(scan.rest(), *time_ms, self.words);
+        self.observer.short_events(block, &mut events);
+        *time_ms = events.time_ms;
+        let _ = scan.up_to(scan.rest().len() - events.rest.len());
+        events.counts.all()
     }
 
     #[inline]
@@ -428,10 +428,12 @@ impl<O: Observer + ?Sized> CallVisitor for CallsToObserver<'_, O> {
         }
     }
 
-    #[inline]
-    fn call(&mut self, numbers: &Call<'static>, params: Params<'_>) {
-        let thread_name = self.threads.get(numbers.thread as usize).and_then(Option::as_ref);
-        self.observer.call(&Call { thread_name, params, ..*numbers }, self.words);
+    #[inline(always)]
+    fn call(&mut self, call: Call<'_>) {
+        // Shorter lifetimes than those of the argument: the thread's name is ours.
+        let mut call = call;
+        call.thread_name = self.threads.get(call.thread as usize).and_then(Option::as_ref);
+        self.observer.call(&call, self.words);
     }
 }
 

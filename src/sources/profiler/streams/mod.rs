@@ -7,7 +7,7 @@ pub(super) mod gc;
 mod phrases;
 pub(super) mod record;
 pub(super) mod scan;
-mod short_event;
+pub(super) mod short_event;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests;

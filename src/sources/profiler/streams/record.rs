@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::error::DecodeError;
 use super::gc::GcPause;
 use super::scan::Text;
+use super::short_event::ShortEvents;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::wire::command::{Hello, Opened, StreamKind, Uuid};
 
@@ -70,11 +71,34 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// A call before its numbers are read.
+    pub(crate) const EMPTY: Self = Self {
+        start_ms: 0,
+        duration_ms: 0,
+        method: 0,
+        calls: 0,
+        thread: 0,
+        thread_name: None,
+        logs_written: 0,
+        logs_generated: 0,
+        pointer: Pointer { file: 0, offset: 0, index: 0 },
+        cpu_ms: 0,
+        wait_ms: 0,
+        memory: 0,
+        file_read: 0,
+        file_written: 0,
+        net_read: 0,
+        net_written: 0,
+        transactions: 0,
+        queue_wait_ms: 0,
+        params: Params { pieces: &[], text: &[], count: 0, values: 0 },
+    };
+
     /// Whether all ids of the call have words. Missing words arrive within one flush cycle
     /// (docs/protocols/java-profiler.md B.2), and may change the results of the other methods.
     #[must_use]
     pub fn is_named(&self, words: &Dictionary) -> bool {
-        words.get(self.method).is_some() && self.params.iter().all(|p| words.get(p.id).is_some())
+        words.get(self.method).is_some() && self.params.ids().all(|id| words.get(id).is_some())
     }
 
     /// A copy without thread name and parameters.
@@ -208,41 +232,6 @@ pub struct TraceEvent<'a> {
     pub time_ms: i64,
     /// ENTER, EXIT or TAG.
     pub kind: TraceKind<'a>,
-}
-
-impl TraceEvent<'_> {
-    /// The event without the value of its tag.
-    #[must_use]
-    pub const fn step(&self) -> TraceStep {
-        let (id, kind) = match self.kind {
-            TraceKind::Enter { method } => (method, StepKind::Enter),
-            TraceKind::Exit => (0, StepKind::Exit),
-            TraceKind::Tag { param, .. } => (param, StepKind::Tag),
-        };
-        TraceStep { time_ms: self.time_ms, id, kind }
-    }
-}
-
-/// An event without the value of its tag: what stacks and counts need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TraceStep {
-    /// Time of the event.
-    pub time_ms: i64,
-    /// Id of the method of an ENTER, or of the parameter of a TAG.
-    pub id: u32,
-    /// ENTER, EXIT or TAG.
-    pub kind: StepKind,
-}
-
-/// The kinds of [`TraceStep`]s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepKind {
-    /// As [`TraceKind::Enter`].
-    Enter,
-    /// As [`TraceKind::Exit`].
-    Exit,
-    /// As [`TraceKind::Tag`].
-    Tag,
 }
 
 /// The kinds of events.
@@ -397,15 +386,16 @@ pub trait Observer {
     }
 
     /// Whether [`trace_event`](Self::trace_event) shall get every event. If not, most events come
-    /// as [`trace_steps`](Self::trace_steps), which takes a third of the time.
+    /// as [`short_events`](Self::short_events), which takes a third of the time.
     fn wants_trace_events(&self) -> bool {
         true
     }
 
     /// Events of the block that follow one another, unless
-    /// [`wants_trace_events`](Self::wants_trace_events).
-    fn trace_steps(&mut self, block: &Block, steps: &[TraceStep]) {
-        let _ = (block, steps);
+    /// [`wants_trace_events`](Self::wants_trace_events). Those that are not read come as
+    /// [`trace_event`](Self::trace_event).
+    fn short_events(&mut self, block: &Block, events: &mut ShortEvents<'_>) {
+        let _ = (block, events);
     }
 
     /// The block ends.

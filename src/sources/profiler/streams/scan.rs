@@ -42,6 +42,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The next `n` bytes, or as many as there are.
+    #[inline(always)]
     pub(crate) fn up_to(&mut self, n: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(n.min(self.rest.len()));
         self.rest = rest;
@@ -80,6 +81,10 @@ impl<'a> Scan<'a> {
             [a, b, rest @ ..] if *b < 0x80 => {
                 self.rest = rest;
                 Some(u32::from(*a & 0x7f) | u32::from(*b) << 7)
+            }
+            [a, b, c, rest @ ..] if *c < 0x80 => {
+                self.rest = rest;
+                Some(u32::from(*a & 0x7f) | u32::from(*b & 0x7f) << 7 | u32::from(*c) << 14)
             }
             _ => {
                 let (value, rest) = long_varint(self.rest)?;
@@ -233,20 +238,24 @@ impl<'a> Text<'a> {
         const NOT_ASCII: u64 = 0xff80_ff80_ff80_ff80;
         let (out, _) = room.split_at_mut_checked(self.utf16.len() / 2)?;
         let (fours, rest) = self.utf16.as_chunks();
-        let (narrow, last) = out.as_chunks_mut::<4>();
-        let mut wrong = 0;
-        for (to, four) in narrow.iter_mut().zip(fours) {
+        let (narrow, last) = out.as_chunks_mut();
+        let (mut wrong, mut narrow) = (0, narrow.iter_mut());
+        for four in fours {
             let four = u64::from_be_bytes(*four);
             // Of ASCII, only a NUL gets a high bit when 1 is taken from each unit.
             wrong |= four & NOT_ASCII | four.wrapping_sub(0x0001_0001_0001_0001) & HIGH;
             let pairs = (four | four >> 8) & 0x0000_ffff_0000_ffff;
             let [.., a, b, c, d] = (pairs | pairs >> 16).to_be_bytes();
-            *to = [a, b, c, d];
+            if let Some(to) = narrow.next() {
+                *to = [a, b, c, d];
+            }
         }
-        for (to, unit) in last.iter_mut().zip(rest.as_chunks::<2>().0) {
-            let [high, low] = *unit;
-            wrong |= u64::from(high != 0 || !(1..0x80).contains(&low));
-            *to = low;
+        let mut last = last.iter_mut();
+        for [high, low] in rest.as_chunks().0 {
+            wrong |= u64::from(*high != 0 || !(1..0x80).contains(low));
+            if let Some(to) = last.next() {
+                *to = *low;
+            }
         }
         (wrong == 0).then_some(out)
     }

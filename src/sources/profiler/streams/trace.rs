@@ -13,9 +13,8 @@
 //! distance is a signed 32-bit number.
 
 use super::error::DecodeError;
-use super::record::{Block, Reference, StepKind, TagValue, TraceEvent, TraceKind, TraceStep};
+use super::record::{Block, Reference, TagValue, TraceEvent, TraceKind};
 use super::scan::{Machine, Scan, Text, TextReader};
-use super::short_event::ShortEvent;
 use crate::sources::profiler::limits;
 
 /// Receives events.
@@ -26,10 +25,9 @@ pub(crate) trait TraceVisitor {
     fn event(&mut self, block: &Block, event: &TraceEvent<'_>);
     /// Whether all events shall come as [`event`](Self::event).
     fn wants_events(&self) -> bool;
-    /// Whether the text of a parameter has no meaning in the protocol.
-    fn is_plain(&self, param: u32) -> bool;
-    /// Events of the block that follow one another.
-    fn steps(&mut self, block: &Block, steps: &[TraceStep]);
+    /// Reads [`ShortEvents`](super::short_event::ShortEvents) of the block, of which the last one was
+    /// at `time_ms`; returns their number.
+    fn short_events(&mut self, block: &Block, scan: &mut Scan<'_>, time_ms: &mut i64) -> u32;
     /// The block ends.
     fn block_end(&mut self, block: &Block, events: u32);
 }
@@ -45,9 +43,6 @@ enum Expect {
         indexed: bool,
     },
 }
-
-/// Events that are handed on at once.
-const STEPS: usize = 64;
 
 /// Decodes one file.
 #[derive(Debug)]
@@ -136,42 +131,6 @@ enum Tag {
 }
 
 impl TraceReader {
-    /// Reads events up to one that is not a [`ShortEvent`], or is not plain.
-    #[inline(always)]
-    fn short_events<V: TraceVisitor + ?Sized>(
-        &self,
-        scan: &mut Scan<'_>,
-        index: &mut u32,
-        time_ms: &mut i64,
-        visitor: &mut V,
-    ) {
-        let (mut rest, mut now_ms, mut count) = (scan.rest(), *time_ms, 0_u32);
-        let mut steps = [TraceStep { time_ms: 0, id: 0, kind: StepKind::Enter }; STEPS];
-        loop {
-            let mut filled = 0;
-            for place in &mut steps {
-                if let Some(ShortEvent { length, id, distance, kind }) = ShortEvent::read(rest)
-                    && (kind != StepKind::Tag || visitor.is_plain(id))
-                    && let Some(behind) = rest.get(length..)
-                {
-                    now_ms = now_ms.wrapping_add(distance.into());
-                    *place = TraceStep { time_ms: now_ms, id, kind };
-                    (rest, filled) = (behind, filled + 1);
-                } else {
-                    break;
-                }
-            }
-            let (some, _) = steps.split_at(filled);
-            if some.is_empty() {
-                break;
-            }
-            count += u32::try_from(filled).unwrap_or_default();
-            visitor.steps(&self.block, some);
-        }
-        (*time_ms, *index) = (now_ms, index.saturating_add(count));
-        let _ = scan.up_to(scan.rest().len() - rest.len());
-    }
-
     /// Reads events. `false`: the next event is not whole. `true`: the state has changed, to a
     /// string that arrives in pieces or to the end of the block.
     #[inline]
@@ -183,7 +142,8 @@ impl TraceReader {
         let (mut index, mut time_ms) = (self.events, self.time_ms);
         let result = loop {
             if !visitor.wants_events() {
-                self.short_events(scan, &mut index, &mut time_ms, visitor);
+                let count = visitor.short_events(&self.block, scan, &mut time_ms);
+                index = index.saturating_add(count);
             }
             let mut token = *scan;
             let Some(first) = token.u8() else { break Ok(false) };

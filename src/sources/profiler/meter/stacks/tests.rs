@@ -5,14 +5,8 @@ use super::*;
 use crate::model::Update;
 use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::metrics::STACK_TIME;
-use crate::sources::profiler::streams::record::{TagValue, TraceEvent, TraceKind};
+use crate::sources::profiler::streams::record::TagValue;
 use crate::sources::profiler::streams::scan::Text;
-
-impl Stacks {
-    fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
-        self.steps(block, &[event.step()]);
-    }
-}
 
 #[test]
 fn self_time_is_what_children_did_not_take() {

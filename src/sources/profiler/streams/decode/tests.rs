@@ -1,7 +1,7 @@
 use super::*;
 use crate::sources::profiler::streams::tests::{Log, opened};
 use crate::sources::profiler::testkit::Bytes;
-use crate::sources::profiler::{Call, KnownWord};
+use crate::sources::profiler::{Call, KnownWord, StepVisitor};
 
 fn streams() -> Streams {
     Streams::new(Arc::new(Interner::new(1 << 20)))
@@ -166,24 +166,43 @@ fn streams_that_nobody_opened_are_passed_over() {
 #[derive(Debug, Default)]
 struct Trace {
     in_steps: bool,
-    steps: Vec<TraceStep>,
+    /// Times, and ids of methods (ENTER: 0) and parameters (TAG: 2).
+    steps: Vec<(i64, u8, u32)>,
     /// Those of `steps` that came one by one.
     events: usize,
     ends: Vec<u32>,
     lost: u64,
 }
 
+impl StepVisitor for Vec<(i64, u8, u32)> {
+    fn enter(&mut self, method: u32, time_ms: i64) {
+        self.push((time_ms, 0, method));
+    }
+    fn exit(&mut self, time_ms: i64) {
+        self.push((time_ms, 1, 0));
+    }
+    fn tag(&mut self, param: u32, time_ms: i64) {
+        self.push((time_ms, 2, param));
+    }
+}
+
 impl Observer for Trace {
     fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
-        self.steps.push(event.step());
+        match event.kind {
+            TraceKind::Enter { method } => self.steps.enter(method, event.time_ms),
+            TraceKind::Exit => self.steps.exit(event.time_ms),
+            TraceKind::Tag { param, .. } => self.steps.tag(param, event.time_ms),
+        }
         self.events += 1;
     }
     fn wants_trace_events(&self) -> bool {
         !self.in_steps
     }
-    fn trace_steps(&mut self, _: &Block, steps: &[TraceStep]) {
-        assert!(self.in_steps && !steps.is_empty());
-        self.steps.extend_from_slice(steps);
+    fn short_events(&mut self, _: &Block, events: &mut ShortEvents<'_>) {
+        assert!(self.in_steps);
+        let before = self.steps.len();
+        events.read(&mut self.steps);
+        assert_eq!(events.counts().all() as usize, self.steps.len() - before);
     }
     fn trace_block_end(&mut self, _: &Block, events: u32) {
         self.ends.push(events);
