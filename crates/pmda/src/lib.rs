@@ -19,6 +19,7 @@ mod options;
 pub mod process;
 mod store;
 mod tables;
+mod trial;
 mod wake;
 
 pub use agent::{Agent, Pmda, PmdaInfo, StartError};
@@ -34,4 +35,5 @@ pub use options::{Arguments, OptionDef};
 pub use pcp_event::{Pmid, Semantics, Units, Value, ValueType};
 pub use store::{StoreRequest, StoreValue};
 pub use tables::{InstanceCache, Metric, TableError, Tables};
+pub use trial::Trial;
 pub use wake::Wake;

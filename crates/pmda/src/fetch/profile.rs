@@ -13,6 +13,9 @@ use crate::ids::InDom;
 pub struct Profile<'a>(Option<&'a sys::pmProfile>);
 
 impl<'a> Profile<'a> {
+    /// All instances of all domains.
+    pub(crate) const ALL: Self = Self(None);
+
     /// The profile that pmcd sent last for this context.
     ///
     /// # Safety
