@@ -100,9 +100,10 @@ impl Columns {
         let peers = world.instances.peers(*serial);
         let room = peers.map_or(0, |peers| peers.len());
         values.resize(columns.len() * room, 0);
-        let (now, stale, steps) = (scope.now, scope.stale, columns.len() as u64);
-        let done = scope.walk(world, *serial, peers, results, |results, inst, peer| {
-            let fresh = peer.liveness.fresh(now, stale);
+        let steps = columns.len() as u64;
+        let all = peers.zip(peers);
+        let done = scope.walk(world, *serial, all, results, |scope, results, inst, peer| {
+            let fresh = peer.liveness.fresh(scope.now, scope.stale);
             let at = instances.len();
             let mut bits = 0;
             for (n, column) in columns.iter().enumerate() {

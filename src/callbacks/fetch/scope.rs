@@ -127,17 +127,34 @@ impl FetchScope {
         results: &mut Results,
         mut f: impl FnMut(&mut Self, &mut Results, u32, &'w T),
     ) {
-        let Some((instances, some)) = instances else { return };
-        let wanted = self.wanted(world, serial, instances, results);
-        wanted.visit(some, |inst, of| {
-            if !results.budget.step(1) {
+        self.walk(world, serial, instances, results, |scope, results, inst, of| {
+            if results.budget.step(1) {
+                f(scope, results, inst, of);
+            } else {
                 results.refuse();
-                return false;
             }
-            f(self, results, inst, of);
             !results.is_refused()
         });
+    }
+
+    /// The same until `f` returns `false`. Returns whether all were visited.
+    pub(super) fn walk<'w, T>(
+        &mut self,
+        world: &World<'w>,
+        serial: u32,
+        instances: Option<(&'w ById<T>, &'w ById<T>)>,
+        results: &mut Results,
+        mut f: impl FnMut(&mut Self, &mut Results, u32, &'w T) -> bool,
+    ) -> bool {
+        let Some((instances, some)) = instances else { return true };
+        let wanted = self.wanted(world, serial, instances, results);
+        let mut whole = true;
+        wanted.visit(some, |inst, of| {
+            whole = f(self, results, inst, of);
+            whole
+        });
         self.wanted.insert(serial, wanted);
+        whole
     }
 
     /// The instances of a domain that the profile includes.
@@ -154,27 +171,6 @@ impl FetchScope {
             results.budget.step(if all { 1 } else { 2 * instances.len() as u64 });
             world.profile.wanted(indom, instances)
         })
-    }
-
-    /// Calls `f` for each of `instances` of a domain that the profile includes, until it returns
-    /// `false`. Returns whether all were visited.
-    pub(super) fn walk<'w, T>(
-        &mut self,
-        world: &World<'w>,
-        serial: u32,
-        instances: Option<&'w ById<T>>,
-        results: &mut Results,
-        mut f: impl FnMut(&mut Results, u32, &'w T) -> bool,
-    ) -> bool {
-        let Some(instances) = instances else { return true };
-        let wanted = self.wanted(world, serial, instances, results);
-        let mut all = true;
-        wanted.visit(instances, |inst, of| {
-            all = f(results, inst, of);
-            all
-        });
-        self.wanted.insert(serial, wanted);
-        all
     }
 
     /// Ends the fetch, whose answer has this many bytes.
