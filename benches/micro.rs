@@ -11,8 +11,10 @@ use pmdaapm::sources::{Session, Sink, mono};
 use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
 use test_kit::catalogue;
 
-/// Hello with 185 counters and 22 samples; see benches/README.md.
-const CAPTURE: &[u8] = include_bytes!("../qa/corpus/mono/c-file-all-gcpressure.bin");
+mod mono_kit;
+
+use mono_kit::{CAPTURE, session};
+
 const CAPTURED_VALUES: usize = 1225;
 const STAMP: Stamp = Stamp { sec: 1_795_000_000, nsec: 123_456_789 };
 const MEMORY: usize = 32 << 20;
@@ -81,23 +83,6 @@ impl Sink for Nowhere {
     }
 }
 
-fn session() -> mono::Inspector {
-    let peer = mono::Peer {
-        address: "127.0.0.1:9".into(),
-        fallback: "127.0.0.1#1".into(),
-        host: None,
-        process: None,
-    };
-    let settings = mono::Settings {
-        select: Vec::new(),
-        probe: false,
-        name_length: 200,
-        names: 4096,
-        one_way: true,
-    };
-    mono::Inspector::new(peer, settings)
-}
-
 fn feed(session: &mut mono::Inspector, bytes: &[u8], sink: &mut dyn Sink) {
     let (mut input, mut out) = (BytesMut::from(bytes), BytesMut::new());
     let result = session.feed(Now { wall: STAMP, ..Now::default() }, &mut input, &mut out, sink);
@@ -129,7 +114,7 @@ fn hello() -> usize {
 fn mono_connection(bencher: Bencher<'_, '_>) {
     bencher
         .counter(BytesCount::of_slice(CAPTURE))
-        .with_inputs(session)
+        .with_inputs(|| session(9))
         .bench_local_values(|mut session| feed(&mut session, CAPTURE, &mut Nowhere));
 }
 
@@ -137,7 +122,7 @@ fn mono_connection(bencher: Bencher<'_, '_>) {
 /// records behind it.
 #[divan::bench(args = ["session", "store"], sample_size = 10)]
 fn mono_samples(bencher: Bencher<'_, '_>, into: &str) {
-    let (mut session, mut store) = (session(), peer_sink());
+    let (mut session, mut store) = (session(9), peer_sink());
     let (hello, samples) = CAPTURE.split_at(hello());
     let mut call = |bytes| {
         if into == "store" {
