@@ -41,6 +41,21 @@ impl Ring {
         Self { ends: starts.chain(last).collect(), bytes: batch.bytes.into(), start: 0, first }
     }
 
+    /// The records from number `first` on, with the length of each.
+    pub(crate) fn of_lengths(
+        bytes: Vec<u8>,
+        lengths: impl ExactSizeIterator<Item = u32>,
+        first: u64,
+    ) -> Self {
+        let mut ends = VecDeque::with_capacity(lengths.len());
+        let mut end = 0;
+        ends.extend(lengths.map(|length| {
+            end += u64::from(length);
+            end
+        }));
+        Self { bytes: bytes.into(), ends, start: 0, first }
+    }
+
     /// Bytes that a batch needs.
     pub(crate) fn size(batch: &Batch) -> usize {
         batch.bytes.len() + ENTRY * batch.starts.len()

@@ -9,7 +9,7 @@
 //! ```
 //! Records are stored packed in high resolution: a delivery is an array header and at most two
 //! copies, for any number of clients. A producer may leave the packing to the reads instead: see
-//! [`Unpacked`]. A delivery in low resolution converts the header of each
+//! [`Unpacked`]. Records of an idle stream may be compressed: see [`Stream::rest`]. A delivery in low resolution converts the header of each
 //! record; only clients that request it pay for that. Only filters examine single records.
 
 use std::collections::HashMap;
@@ -24,6 +24,7 @@ use crate::types::stamp::Stamp;
 
 mod later;
 mod read;
+mod resting;
 mod slowest;
 mod store;
 
@@ -137,6 +138,10 @@ struct Inner {
     bytes: u64,
     /// Value of `bytes` at the last trim.
     trimmed: u64,
+    /// Value of `bytes` when the records were to rest.
+    rested: u64,
+    /// Nothing was appended between the last two trims.
+    idle: bool,
     lost: u64,
     truncated: u64,
     clients: HashMap<u32, Client>,
@@ -210,7 +215,8 @@ impl Stream {
                 slowest.fit(share / SLOWEST_PART);
             }
             inner.store.drop_oldest(share.saturating_sub(inner.copied()));
-            if inner.trimmed == inner.bytes {
+            inner.idle = inner.trimmed == inner.bytes;
+            if inner.idle {
                 inner.store.fit();
             }
             inner.trimmed = inner.bytes;
@@ -218,6 +224,21 @@ impl Stream {
             let watched = inner.watched > 0 || !inner.clients.is_empty();
             self.watched.store(watched, Ordering::Relaxed);
         });
+    }
+
+    /// Compresses the records if nothing was appended between the last two trims, once: they are
+    /// there for readers as before, and the next append finds them as they were. Returns the bytes
+    /// that were compressed: each takes some ns.
+    pub fn rest(&self) -> usize {
+        let mut bytes = 0;
+        self.change(|inner| {
+            if inner.idle && inner.rested != inner.bytes {
+                inner.rested = inner.bytes;
+                inner.slowest.iter_mut().for_each(Slowest::shrink);
+                bytes = inner.store.rest();
+            }
+        });
+        bytes
     }
 
     /// Somebody shows the records without a cursor of a client, as [`Self::newest`] does.

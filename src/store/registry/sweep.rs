@@ -6,11 +6,15 @@ use super::{Store, lock};
 use crate::model::TableId;
 use crate::store::dynamic_metric::DynamicMetric;
 
+/// Most bytes of records that one sweep compresses, in about 40 ms.
+const RESTING: usize = 8 << 20;
+
 impl Store {
     /// Called every few seconds: forgets peers gone too long, trims idle streams, measures memory.
     pub fn sweep(&self, now: Duration) {
         let limits = self.limits();
         let mut memory = 0;
+        let mut resting = 0;
         for table in &self.tables {
             let mut table = lock(table);
             let gone: Vec<String> = (table.peers.values())
@@ -27,7 +31,12 @@ impl Store {
                 }
                 peer.charge_cells(&self.memory);
             }
-            table.peers.values().flat_map(|p| p.streams()).for_each(|stream| stream.trim(now));
+            for stream in table.peers.values().flat_map(|p| p.streams()) {
+                stream.trim(now);
+                if resting < RESTING {
+                    resting += stream.rest();
+                }
+            }
             memory += table
                 .by_key
                 .values()

@@ -164,6 +164,12 @@ impl Slowest {
         self.threshold = None;
     }
 
+    /// Frees reserved memory.
+    pub(super) fn shrink(&mut self) {
+        self.periods.iter_mut().for_each(|period| period.slow.shrink_to_fit());
+        self.periods.shrink_to_fit();
+    }
+
     /// Drops the periods that ended before the window began, at period `now`.
     fn expire(&mut self, now: u64) {
         let window = SLOWEST_WINDOW.as_secs() / PERIOD.as_secs();

@@ -1,9 +1,11 @@
-//! The records of a stream: a ring of packed ones, and before them older ones, some unpacked.
+//! The records of a stream: a ring of packed ones, and before them older ones, some unpacked or at
+//! rest.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::later::{Kept, Later};
+use super::resting::Resting;
 use crate::batch::Batch;
 use crate::ring::Ring;
 
@@ -15,6 +17,8 @@ const FEW: u64 = 64;
 enum Part {
     Packed(Ring),
     Unpacked(Kept),
+    /// Always the last part, and the ring behind it is empty.
+    Resting(Resting),
 }
 
 impl Part {
@@ -22,6 +26,7 @@ impl Part {
         match self {
             Self::Packed(ring) => ring.next(),
             Self::Unpacked(kept) => kept.next(),
+            Self::Resting(resting) => resting.next(),
         }
     }
 
@@ -29,6 +34,7 @@ impl Part {
         match self {
             Self::Packed(ring) => ring.held(),
             Self::Unpacked(kept) => kept.held,
+            Self::Resting(resting) => resting.held(),
         }
     }
 }
@@ -51,6 +57,7 @@ impl Store {
             None => self.ring.first(),
             Some(Part::Packed(ring)) => ring.first(),
             Some(Part::Unpacked(kept)) => kept.first,
+            Some(Part::Resting(resting)) => resting.first(),
         }
     }
 
@@ -66,12 +73,14 @@ impl Store {
 
     /// Appends a sealed batch: see [`Ring::append`].
     pub(super) fn append(&mut self, batch: &Batch, share: usize) {
+        self.wake();
         self.drop_older(self.ring.held().saturating_add(Ring::size(batch)), share);
         self.ring.append(batch, share.saturating_sub(self.older_held));
     }
 
     /// Appends unpacked records, and drops the oldest records until all fit into `share` bytes.
     pub(super) fn push_later(&mut self, later: Later, share: usize) {
+        self.wake();
         if self.ring.first() < self.ring.next() {
             let next = Ring::starting_at(self.ring.next());
             let mut ring = std::mem::replace(&mut self.ring, next);
@@ -91,6 +100,9 @@ impl Store {
 
     /// Drops the oldest records until the rest fits into `share` bytes.
     pub(super) fn drop_oldest(&mut self, share: usize) {
+        if self.held() > share {
+            self.wake();
+        }
         self.drop_older(self.ring.held(), share);
         self.ring.drop_oldest(0, share.saturating_sub(self.older_held));
     }
@@ -118,6 +130,26 @@ impl Store {
         self.ring.fit();
     }
 
+    /// Compresses the records of the ring until some are appended. Returns their bytes; 0 if that
+    /// does not pay, or they are.
+    pub(super) fn rest(&mut self) -> usize {
+        let Some(resting) = Resting::of(&self.ring) else { return 0 };
+        let bytes = self.ring.held();
+        self.ring = Ring::starting_at(resting.next());
+        self.older.reserve_exact(1);
+        self.push(Part::Resting(resting));
+        bytes
+    }
+
+    /// The records of the ring are there again.
+    fn wake(&mut self) {
+        if let Some(Part::Resting(resting)) = self.older.back() {
+            self.ring = resting.ring();
+            self.older_held -= resting.held();
+            self.older.pop_back();
+        }
+    }
+
     /// A copy of the newest records, at most `records` and `bytes` bytes, but one in any case;
     /// oldest first.
     pub(super) fn newest(&self, records: usize, bytes: usize) -> Vec<u8> {
@@ -128,6 +160,10 @@ impl Store {
             match part {
                 _ if !goes_on => break,
                 Part::Packed(ring) => goes_on = newest.take(ring, oldest.max(ring.first())),
+                Part::Resting(resting) => {
+                    let ring = resting.ring();
+                    goes_on = newest.take(&ring, oldest.max(ring.first()));
+                }
                 Part::Unpacked(kept) => {
                     let mut to = kept.next();
                     while goes_on && to > oldest.max(kept.first) {
@@ -150,6 +186,7 @@ impl Store {
             None => Cow::Borrowed(&self.ring),
             Some(Part::Packed(ring)) => Cow::Borrowed(ring),
             Some(Part::Unpacked(kept)) => Cow::Owned(kept.packed(seq, records, bytes)),
+            Some(Part::Resting(resting)) => Cow::Owned(resting.ring()),
         }
     }
 }

@@ -228,7 +228,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (0..60u64, 0..200usize).prop_map(|(n, size)| Step::Append(n, size)),
         4 => (0..4u32, 1..40usize, 1..3000usize).prop_map(|(c, n, b)| Step::Read(c, n, b)),
         1 => (0..4u32).prop_map(Step::Forget),
-        1 => Just(Step::Trim),
+        2 => Just(Step::Trim),
     ]
 }
 
@@ -244,7 +244,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Append(n, size) => { append(&s, next, n, size); next += n; }
-                Step::Trim => s.trim(Duration::ZERO),
+                Step::Trim => { s.trim(Duration::ZERO); s.rest(); }
                 Step::Forget(c) => { s.forget(c); expected.remove(&c); }
                 Step::Read(c, records, bytes) => {
                     let d = s.read(c, &request(Limits::new(records, bytes)));
@@ -287,4 +287,58 @@ fn a_stream_is_watched_while_there_is_a_client_or_a_reader_of_the_newest() {
     assert!(s.is_watched());
     trim(1);
     assert!(!s.is_watched());
+}
+
+#[test]
+fn records_at_rest_are_small_and_the_same() {
+    let budget = Budget::new(64 << 10);
+    let (s, awake) = (Stream::new(&budget), Stream::new(&budget));
+    [&s, &awake].iter().for_each(|s| append(s, 0, 300, 50));
+    s.read(1, &request(Limits::new(20, 1 << 20)));
+    let before = (s.stats(), budget.held());
+    assert_eq!(s.rest(), 0, "appended since the last trim");
+    s.trim(Duration::ZERO);
+    s.trim(Duration::ZERO);
+    let bytes = s.rest();
+    assert_eq!(bytes as u64, before.0.memory);
+    assert_eq!(s.rest(), 0, "once");
+    assert!(4 * s.stats().memory < before.0.memory, "{:?}", s.stats());
+    assert_eq!(StreamStats { memory: before.0.memory, ..s.stats() }, before.0);
+    assert_eq!(budget.held() as u64, s.stats().memory + awake.stats().memory);
+    assert_eq!([s.newest(50), s.newest(1000)], [awake.newest(50), awake.newest(1000)]);
+    assert_eq!(seen(&s.read(1, &request(Limits::new(50, 1 << 20)))).0, Vec::from_iter(20..70));
+    assert_eq!(seen(&s.read(2, &request(LIMITS))).0, Vec::from_iter(0..300));
+    // The next record finds them as they were; the oldest are dropped one by one.
+    [&s, &awake].iter().for_each(|s| append(s, 300, 40, 50));
+    assert_eq!(s.newest(1000), awake.newest(1000));
+    assert_eq!(s.stats().memory, awake.stats().memory);
+    s.trim(Duration::ZERO);
+    s.trim(Duration::ZERO);
+    assert!(s.rest() > 0);
+    // A smaller share is for what is compressed.
+    let others: Vec<_> = (0..6).map(|_| Stream::new(&budget)).collect();
+    s.trim(Duration::ZERO);
+    assert_eq!(s.newest(1000), awake.newest(1000));
+    drop((others, s));
+    assert_eq!(budget.held() as u64, awake.stats().memory);
+}
+
+#[test]
+fn records_that_do_not_become_small_stay() {
+    let s = Stream::new(&Budget::new(1 << 20));
+    let mut state = 1_u64;
+    let mut batch = Batch::default();
+    for seq in 0..200 {
+        batch.record(Stamp { sec: seq, nsec: 1 }, POINT);
+        for param in 0..4 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            batch.number(Pmid(param), ValueType::U64, state ^ state >> 29);
+        }
+    }
+    let bytes = batch.packed().to_vec();
+    s.append(&mut batch);
+    s.trim(Duration::ZERO);
+    s.trim(Duration::ZERO);
+    s.rest();
+    assert_eq!(s.newest(200), bytes);
 }

@@ -73,6 +73,7 @@ enum Step {
     Unpacked(Vec<usize>),
     Read { client: u32, records: usize, bytes: usize, low: bool, high: bool, odd: bool },
     Newest(usize),
+    Rest,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -85,6 +86,7 @@ fn step() -> impl Strategy<Value = Step> {
             Step::Read { client, records, bytes, low, high, odd }
         }),
         1 => (0..200usize).prop_map(Step::Newest),
+        2 => Just(Step::Rest),
     ]
 }
 
@@ -114,6 +116,10 @@ proptest! {
                     prop_assert!(both[0] == both[1], "{:?} {:?}", both[0].2, both[1].2);
                 }
                 Step::Newest(n) => prop_assert!(packed.newest(n) == unpacked.newest(n)),
+                Step::Rest => {
+                    (0..2).for_each(|_| unpacked.trim(Duration::ZERO));
+                    unpacked.rest();
+                }
             }
             let (mut a, mut b) = (packed.stats(), unpacked.stats());
             (a.memory, b.memory) = (0, 0);
@@ -139,6 +145,7 @@ proptest! {
                     append(&numbers, None, &sizes);
                 }
                 Step::Newest(_) => stream.trim(Duration::ZERO),
+                Step::Rest => _ = stream.rest(),
                 Step::Read { client, records, bytes, .. } => {
                     let delivery = stream.read(client, &request(Limits::new(records, bytes), false, true));
                     let high = delivery.high.as_deref().expect("wanted");
