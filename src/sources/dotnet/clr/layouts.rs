@@ -42,6 +42,7 @@ macro_rules! layouts {
         ///
         /// # Errors
         /// The payload is shorter than its layout.
+        #[inline(always)]
         pub fn decode(
             id: u32,
             version: u32,

@@ -10,6 +10,8 @@
 //! Streams have the events of one thread in order, but those of another thread may come first: all
 //! parts of a collection are matched in any order, by number, thread and time.
 
+use std::collections::VecDeque;
+
 use super::occurrence::{Gc, HeapChange};
 use crate::sources::dotnet::limits::{OPEN_COLLECTIONS, OPEN_PAUSES};
 
@@ -93,7 +95,9 @@ pub(super) struct Known {
 pub(super) struct Collections {
     pauses: Vec<Pause>,
     /// Pauses that have ended, for collections whose beginning comes later.
-    ended: Vec<Pause>,
+    ended: VecDeque<Pause>,
+    /// No pause of `ended` ends after this time.
+    latest: u64,
     open: Vec<Collection>,
     /// The stream has pauses, ends of collections, statistics.
     has_pauses: bool,
@@ -151,10 +155,11 @@ impl Collections {
             of.gc.pause = Some(of.gc.pause.unwrap_or_default().saturating_add(pause.length()));
         }
         if self.ended.len() >= OPEN_PAUSES {
-            self.ended.remove(0);
+            self.ended.pop_front();
         }
-        self.ended.push(pause);
-        Known { pause: Some(pause.length()), ..self.complete() }
+        self.latest = self.latest.max(pause.ended);
+        self.ended.push_back(pause);
+        Known { pause: Some(pause.length()), gc: self.complete(), ..Known::default() }
     }
 
     /// A collection begins.
@@ -165,10 +170,9 @@ impl Collections {
         let Some(of) = self.open.get_mut(at) else { return Known::default() };
         of.began = Some(time);
         of.gc = Gc { generation, reason, kind, ..of.gc };
-        for pause in &mut self.ended {
-            if pause.ended < time {
-                continue;
-            }
+        // Most begin when all pauses before have ended.
+        let pauses = if time <= self.latest { self.ended.len() } else { 0 };
+        for pause in self.ended.iter_mut().take(pauses).filter(|pause| time <= pause.ended) {
             let prepares = kind == BACKGROUND && pause.reason == PREPARE_GC && time < pause.began;
             let before_end = of.ended.is_none_or(|(end, _)| pause.began <= end);
             let contains = pause.contains(time);
@@ -178,8 +182,7 @@ impl Collections {
                 of.gc.pause = Some(of.gc.pause.unwrap_or_default().saturating_add(pause.length()));
             }
         }
-        let known = self.progress(at);
-        Known { gc: oldest.or(known.gc), ..known }
+        self.progress(at, oldest)
     }
 
     /// A collection ends.
@@ -189,8 +192,7 @@ impl Collections {
         let at = self.at(number);
         let Some(of) = self.open.get_mut(at) else { return Known::default() };
         of.ended = Some((time, thread));
-        let known = self.progress(at);
-        Known { gc: oldest.or(known.gc), ..known }
+        self.progress(at, oldest)
     }
 
     /// Statistics of the heap after the collection that ended on this thread: sizes and survivors.
@@ -208,7 +210,7 @@ impl Collections {
         let Some(of) = self.open.get_mut(at) else { return Known::default() };
         of.statistics = Some((sizes, promoted));
         of.gc.heap = Some(HeapChange { before, after, promoted: 0 });
-        self.progress(at)
+        self.progress(at, None)
     }
 
     /// The place of a collection by its number.
@@ -230,10 +232,10 @@ impl Collections {
         (oldest.began.is_some() && oldest.ended.is_some()).then_some(oldest.gc)
     }
 
-    /// Counts what is known of a collection now.
-    fn progress(&mut self, at: usize) -> Known {
-        let Some(of) = self.open.get_mut(at) else { return Known::default() };
-        let mut known = Known::default();
+    /// Counts what is known of a collection now. `oldest`: one that had to make room.
+    fn progress(&mut self, at: usize, oldest: Option<Gc>) -> Known {
+        let mut known = Known { gc: oldest, ..Known::default() };
+        let Some(of) = self.open.get_mut(at) else { return known };
         let Some(began) = of.began else { return known };
         if let Some((ended, _)) = of.ended
             && !std::mem::replace(&mut of.counted.0, true)
@@ -251,18 +253,21 @@ impl Collections {
             }
             known.survivors = Some(survivors);
         }
-        Known { gc: self.complete().gc, ..known }
+        if let Some(gc) = self.complete() {
+            known.gc = oldest.or(Some(gc));
+        }
+        known
     }
 
     /// A collection of which nothing more will come.
-    fn complete(&mut self) -> Known {
+    fn complete(&mut self) -> Option<Gc> {
         let complete = |of: &Collection| {
             let paused = of.paused || of.gc.kind == BACKGROUND || !self.has_pauses;
             let counted = of.statistics.is_some() || !self.has_statistics;
             of.began.is_some() && of.ended.is_some() && paused && counted
         };
-        let at = self.open.iter().position(complete);
-        Known { gc: at.map(|at| self.open.remove(at).gc), ..Known::default() }
+        let at = self.open.iter().position(complete)?;
+        Some(self.open.remove(at).gc)
     }
 
     /// Another stream begins.
@@ -272,13 +277,13 @@ impl Collections {
 
     /// Frees memory beyond what is open.
     pub(super) fn shrink(&mut self) {
-        self.ended = Vec::new();
+        self.ended = VecDeque::new();
         self.pauses.shrink_to_fit();
         self.open.shrink_to_fit();
     }
 
     /// Allocated bytes.
-    pub(super) const fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         (self.pauses.capacity() + self.ended.capacity()) * size_of::<Pause>()
             + self.open.capacity() * size_of::<Collection>()
     }

@@ -83,6 +83,7 @@ impl Meter {
     }
 
     /// Counts an event of the runtime.
+    #[inline(always)]
     pub fn clr<'a>(
         &mut self,
         at: &At<'_>,

@@ -10,7 +10,7 @@ use super::pauses::Pauses;
 use super::system::{Deferred, System, whole};
 use super::types::Types;
 use super::waits::Waits;
-use crate::model::{Update, Value};
+use crate::model::{MetricItem, Update, Value};
 use crate::sources::Sink;
 use crate::sources::cells::{Figures, Layout, Rows};
 use crate::sources::dotnet::clr::{Decoded, Utf16, pause_mode, pool_reason};
@@ -32,6 +32,9 @@ const CONCURRENT: u32 = 1;
 /// Pause modes in which background collections may happen.
 const INTERACTIVE: u32 = 1;
 const SUSTAINED: u32 = 3;
+
+/// Gauges that events of collections have.
+const GAUGES: [MetricItem; 4] = [m::PINNED, m::HANDLES, m::FINALIZATION, m::MEMORY_LOAD];
 
 const EXCEPTIONS: Layout<1> =
     Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type", max: TYPE_ROWS };
@@ -62,6 +65,8 @@ pub(super) struct Sums {
     pub(super) has_sizes: bool,
     /// An unreported number of threads of the pool.
     pub(super) pool_threads: Option<u32>,
+    /// Unreported values of [`GAUGES`].
+    gauges: [Option<u64>; GAUGES.len()],
     /// An unreported size of the heap after a collection.
     size: Option<u64>,
     /// An unreported share of the time in collections, in percent.
@@ -91,6 +96,7 @@ impl Default for Sums {
             deferred: Deferred::default(),
             has_sizes: false,
             pool_threads: None,
+            gauges: [None; GAUGES.len()],
             size: None,
             share: None,
             restarted: None,
@@ -103,7 +109,7 @@ impl Default for Sums {
 
 impl Sums {
     /// Counts an event.
-    #[inline]
+    #[inline(always)]
     pub(super) fn event<'a>(
         &mut self,
         owner: &str,
@@ -156,10 +162,14 @@ impl Sums {
                 let Self { jit, figures, deferred, .. } = self;
                 jit.end(owner, at, event, figures, deferred, sink)
             }
-            _ => match self.collection(owner, at, event, sink) {
-                Some(known) => self.known(known),
-                None => self.rare(owner, event, sink),
-            },
+            _ => {
+                let mut known = Known::default();
+                if self.collection(owner, at, event, &mut known, sink) {
+                    self.known(&known)
+                } else {
+                    self.rare(owner, event, sink)
+                }
+            }
         }
     }
 
@@ -177,16 +187,17 @@ impl Sums {
         Occurrence::Allocation { kind, bytes }
     }
 
-    /// Events of collections and pauses; `None`: the event is another one.
+    /// Events of collections and pauses, and what they make known; false: the event is another
+    /// one.
     fn collection(
         &mut self,
         owner: &str,
         at: &At<'_>,
         event: &Decoded<'_>,
+        known: &mut Known,
         sink: &mut dyn Sink,
-    ) -> Option<Known> {
+    ) -> bool {
         let thread = at.capture_thread;
-        let mut known = Known::default();
         match *event {
             Decoded::SuspendBegin { reason, .. } => {
                 self.collections.suspend(at.time, thread, reason);
@@ -196,7 +207,7 @@ impl Sums {
                 self.figures.add(m::SUSPENSION, suspension.unwrap_or_default());
             }
             Decoded::RestartEnd { .. } => {
-                known = self.collections.restarted(at.time, thread);
+                *known = self.collections.restarted(at.time, thread);
                 if let Some(pause) = known.pause {
                     let since = self.restarted.replace(at.time);
                     self.share = since.and_then(|since| share(pause, at.time, since));
@@ -207,9 +218,9 @@ impl Sums {
                 self.figures.add(m::GC_FOREGROUND, (kind == 2).into());
                 self.heap.collection(owner, depth, reason, sink);
                 let start = Start { number: count, generation: depth, reason, kind };
-                known = self.collections.start(at.time, start);
+                *known = self.collections.start(at.time, start);
             }
-            Decoded::GcEnd { count, .. } => known = self.collections.end(at.time, thread, count),
+            Decoded::GcEnd { count, .. } => *known = self.collections.end(at.time, thread, count),
             Decoded::HeapStats {
                 size0,
                 promoted0,
@@ -232,23 +243,20 @@ impl Sums {
                     self.heap.size(generation, size);
                 }
                 self.size = Some(sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size)));
-                for (item, value) in [
-                    (m::PINNED, u64::from(pinned)),
-                    (m::HANDLES, u64::from(handles)),
-                    (m::FINALIZATION, finalization_count),
-                ] {
-                    sink.update(Update::Set { item, value: Value::U64(value) });
-                }
+                let [of_pinned, of_handles, of_finalization, _] = &mut self.gauges;
+                *of_pinned = Some(pinned.into());
+                *of_handles = Some(handles.into());
+                *of_finalization = Some(finalization_count);
                 let promoted = [promoted0, promoted1, promoted2, promoted3, promoted4];
-                known = self.collections.statistics(thread, sizes, promoted);
+                *known = self.collections.statistics(thread, sizes, promoted);
             }
-            _ => return None,
+            _ => return false,
         }
-        Some(known)
+        true
     }
 
     /// Counts what a collection's event made known.
-    fn known<'a>(&mut self, known: Known) -> Option<Occurrence<'a>> {
+    fn known<'a>(&mut self, known: &Known) -> Option<Occurrence<'a>> {
         if let Some(pause) = known.pause {
             self.pauses.add(pause, &mut self.figures);
         }
@@ -292,7 +300,8 @@ impl Sums {
                 return Some(Occurrence::Adjustment { target, throughput, reason });
             }
             Decoded::GlobalHeap { heaps, mechanisms, pause_mode, memory_load, .. } => {
-                set(m::MEMORY_LOAD, Value::U64(memory_load.into()));
+                let [.., of_load] = &mut self.gauges;
+                *of_load = Some(memory_load.into());
                 self.mode(heaps > 1, mechanisms & CONCURRENT != 0, pause_mode, sink);
             }
             _ => {}
@@ -361,6 +370,11 @@ impl Sums {
     /// Reports the sums since the last report.
     pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
         self.figures.report(sink);
+        for (item, value) in GAUGES.into_iter().zip(&mut self.gauges) {
+            if let Some(value) = value.take() {
+                sink.update(Update::Set { item, value: Value::U64(value) });
+            }
+        }
         self.heap.report(owner, sink);
         self.pauses.report(sink);
         self.exceptions.report(sink);

@@ -112,53 +112,31 @@ impl Blocks {
     fn rows(&mut self, body: &[u8], six: bool, visitor: &mut impl Visitor) -> Result<(), Fault> {
         let mut rows = Rows::new(body, six).ok_or((ErrorKind::Truncated, 0))?;
         let Self { types, sequences, six: refers, events, .. } = self;
+        let refers = six.then_some(&*refers);
         let mut run = Run::default();
-        let mut fault = None;
+        let mut done = Ok(());
         while !rows.is_empty() {
-            let Some((row, payload)) = rows.next() else {
-                fault = Some(ErrorKind::Truncated);
-                break;
+            let mut event = match next(&mut rows, &mut run, types, refers, sequences, visitor) {
+                Ok(event) => event,
+                Err(kind) => {
+                    done = Err((kind, rows.left()));
+                    break;
+                }
             };
-            let Some(event_type) = types.get(row.type_id) else {
-                fault = Some(ErrorKind::Type);
-                break;
-            };
-            if run.thread != row.capture_thread || run.events == 0 {
-                *events += run.events;
-                sequences.end(&run);
-                run = sequences.begin(row.capture_thread);
-            }
-            if row.sequence != run.last.wrapping_add(1) {
-                let lost = sequences.odd(&run, row.sequence);
-                if lost > 0 {
-                    visitor.lost(lost);
+            let before = *events;
+            loop {
+                visitor.event(&event);
+                *events += 1;
+                if !rows.follow(&mut event, types) {
+                    break;
                 }
             }
-            run.last = row.sequence;
-            run.events += 1;
-            let mut event = Event {
-                event_type,
-                time: row.time,
-                thread: row.thread,
-                capture_thread: row.capture_thread,
-                sequence: row.sequence,
-                stack: row.stack,
-                activity: row.activity,
-                related: row.related,
-                sorted: row.sorted,
-                payload,
-            };
-            if six {
-                event.thread = refers.thread(row.thread);
-                event.capture_thread = refers.thread(row.capture_thread);
-                let (activity, related) = refers.labels(row.labels);
-                (event.activity, event.related) = (activity, related);
-            }
-            visitor.event(&event);
+            rows.followed(&event);
+            run.last = event.sequence;
+            run.events += *events - before;
         }
-        *events += run.events;
         sequences.end(&run);
-        fault.map_or(Ok(()), |kind| Err((kind, rows.left())))
+        done
     }
 
     /// Event types of versions 4 and 5.
@@ -225,6 +203,46 @@ impl Blocks {
         }
         Some(())
     }
+}
+
+/// The next event of a block, whatever its header says; `run` is the one that it belongs to.
+/// `refers`: what rows of version 6 refer to.
+fn next<'a>(
+    rows: &mut Rows<'a>,
+    run: &mut Run,
+    types: &'a Types,
+    refers: Option<&'a Six>,
+    sequences: &mut Sequences,
+    visitor: &mut impl Visitor,
+) -> Result<Event<'a>, ErrorKind> {
+    let (row, payload) = rows.next().ok_or(ErrorKind::Truncated)?;
+    let event_type = types.get(row.type_id).ok_or(ErrorKind::Type)?;
+    if run.thread != row.capture_thread || run.events == 0 {
+        sequences.end(run);
+        *run = sequences.begin(row.capture_thread);
+    }
+    if row.sequence != run.last.wrapping_add(1) {
+        tell(sequences.odd(run, row.sequence), visitor);
+    }
+    let mut event = Event {
+        event_type,
+        time: row.time,
+        thread: row.thread,
+        capture_thread: row.capture_thread,
+        sequence: row.sequence,
+        stack: row.stack,
+        activity: row.activity,
+        related: row.related,
+        sorted: row.sorted,
+        payload,
+    };
+    if let Some(refers) = refers {
+        event.thread = refers.thread(row.thread);
+        event.capture_thread = refers.thread(row.capture_thread);
+        let (activity, related) = refers.labels(row.labels);
+        (event.activity, event.related) = (activity, related);
+    }
+    Ok(event)
 }
 
 fn tell(lost: u64, visitor: &mut impl Visitor) {

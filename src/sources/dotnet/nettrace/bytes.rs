@@ -22,6 +22,46 @@ fn long(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
+/// A number of at most four bytes at the start of a word, and its length: most have one or two.
+#[inline(always)]
+const fn short(word: u32) -> Option<(u32, usize)> {
+    Some(if word & 0x80 == 0 {
+        (word & 0x7f, 1)
+    } else if word & 0x8000 == 0 {
+        (word & 0x7f | word >> 1 & 0x3f80, 2)
+    } else if word & 0x80_0000 == 0 {
+        (word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000, 3)
+    } else if word & 0x8000_0000 == 0 {
+        (word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000 | word >> 3 & 0xfe0_0000, 4)
+    } else {
+        return None;
+    })
+}
+
+/// Short numbers one behind the other in eight bytes: they are read without a look at the block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    bits: u64,
+    /// Bytes read. More than eight: the last numbers are not whole.
+    pub(super) used: usize,
+}
+
+impl Word {
+    pub(super) const fn new(bytes: [u8; 8]) -> Self {
+        Self { bits: u64::from_le_bytes(bytes), used: 0 }
+    }
+
+    /// The next number; `None`: it has more than four bytes.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
+    pub(super) const fn var(&mut self) -> Option<u32> {
+        let Some((value, length)) = short(self.bits as u32) else { return None };
+        self.bits >>= 8 * length;
+        self.used += length;
+        Some(value)
+    }
+}
+
 macro_rules! integers {
     ($($name:ident),*) => {$(
         #[inline]
@@ -68,23 +108,28 @@ impl<'a> Bytes<'a> {
 
     integers!(u8, u16, u32, u64);
 
+    /// Takes `n` bytes behind `skipped` ones.
+    #[inline]
+    pub(super) fn behind(&mut self, skipped: usize, n: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.get(skipped..)?.split_at_checked(n)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// The next bytes, which are not taken.
+    #[inline]
+    pub(super) const fn first<const N: usize>(self) -> Option<&'a [u8; N]> {
+        self.0.first_chunk()
+    }
+
     /// 7 bits a byte, the lowest first; at most ten bytes.
     #[inline]
     pub(super) fn var64(&mut self) -> Option<u64> {
-        if let Some((word, _)) = self.0.split_first_chunk() {
-            // Most numbers have at most three bytes.
-            let word = u32::from_le_bytes(*word);
-            let (value, length) = if word & 0x80 == 0 {
-                (word & 0x7f, 1)
-            } else if word & 0x8000 == 0 {
-                (word & 0x7f | word >> 1 & 0x3f80, 2)
-            } else if word & 0x80_0000 == 0 {
-                (word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000, 3)
-            } else {
-                return self.long();
-            };
+        if let Some((word, _)) = self.0.split_first_chunk()
+            && let Some((value, length)) = short(u32::from_le_bytes(*word))
+        {
             self.0 = self.0.get(length..)?;
-            return Some(u64::from(value));
+            return Some(value.into());
         }
         self.long()
     }
@@ -162,6 +207,12 @@ mod tests {
                 let all = [&wire[..], &[0x85; 9][..behind]].concat();
                 let mut b = Bytes::new(&all);
                 assert_eq!((b.var64(), b.len()), (Some(value), behind), "{value:x}");
+                if let Some((bytes, _)) = all.split_first_chunk() {
+                    let mut word = Word::new(*bytes);
+                    let expected = (wire.len() <= 4).then_some(value);
+                    assert_eq!(word.var().map(u64::from), expected, "{value:x}");
+                    assert!(expected.is_none() || word.used == wire.len(), "{value:x}");
+                }
                 let mut b = Bytes::new(&all);
                 assert_eq!((b.skip_var(), b.len()), (Some(()), behind), "{value:x}");
             }

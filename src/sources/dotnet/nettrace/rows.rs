@@ -1,9 +1,24 @@
 //! Blobs of event and metadata blocks (docs/protocols/dotnet.md 3, 4).
 
-use super::bytes::Bytes;
+use super::bytes::{Bytes, Word};
+use super::event::Event;
+use super::types::Types;
 
 /// Bytes of the header of a block of events.
 const HEADER: usize = 20;
+
+/// Flags of a blob's header: what has changed since the one before.
+const TYPE: u8 = 1;
+const NUMBER: u8 = 2;
+const THREAD: u8 = 4;
+const STACK: u8 = 8;
+/// Version 6: the list of labels.
+const ACTIVITY: u8 = 16;
+const RELATED: u8 = 32;
+const SORTED: u8 = 64;
+const SIZE: u8 = 128;
+/// Few blobs have these.
+const RARE: u8 = NUMBER | THREAD | ACTIVITY | RELATED;
 
 static ZERO: [u8; 16] = [0; 16];
 
@@ -66,7 +81,6 @@ impl<'a> Rows<'a> {
     }
 
     /// The next blob: header and payload. `None`: it does not fit the block.
-    #[inline(always)]
     pub(super) fn next(&mut self) -> Option<(&Row<'a>, &'a [u8])> {
         let payload = if self.compressed {
             // The position stays in registers.
@@ -78,6 +92,53 @@ impl<'a> Rows<'a> {
             self.plain()
         }?;
         Some((&self.row, payload))
+    }
+
+    /// Most blobs go on with the thread of the one before, and their headers are short: makes
+    /// `event`, which is that of the blob before, that of the next one. False, and nothing is
+    /// taken: [`next`](Self::next) has to read it.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, event: &mut Event<'a>, types: &'a Types) -> bool {
+        let Some(&[flags, ref word @ ..]) = self.bytes.first::<9>() else { return false };
+        if flags & RARE != 0 || !self.compressed {
+            return false;
+        }
+        let mut word = Word::new(*word);
+        let (mut event_type, mut stack) = (event.event_type, event.stack);
+        let Row { mut type_id, mut size, .. } = self.row;
+        if flags & TYPE != 0 {
+            let Some(id) = word.var() else { return false };
+            let Some(known) = types.get(id) else { return false };
+            (type_id, event_type) = (id, known);
+        }
+        if flags & STACK != 0 {
+            let Some(id) = word.var() else { return false };
+            stack = id;
+        }
+        let Some(step) = word.var() else { return false };
+        if flags & SIZE != 0 {
+            let Some(bytes) = word.var() else { return false };
+            size = bytes;
+        }
+        // Type 0 has no numbers.
+        if word.used > 8 || type_id == 0 {
+            return false;
+        }
+        let mut bytes = self.bytes;
+        let Some(payload) = bytes.behind(1 + word.used, size as usize) else { return false };
+        self.bytes = bytes;
+        (self.row.type_id, self.row.size) = (type_id, size);
+        (event.event_type, event.stack, event.payload) = (event_type, stack, payload);
+        event.time = event.time.wrapping_add(step.into());
+        event.sequence = event.sequence.wrapping_add(1);
+        event.sorted = flags & SORTED != 0;
+        true
+    }
+
+    /// The blobs up to that of `event` were read by [`follow`](Self::follow).
+    pub(super) const fn followed(&mut self, event: &Event<'a>) {
+        let Event { sequence, stack, time, .. } = *event;
+        (self.row.sequence, self.row.stack, self.row.time) = (sequence, stack, time);
     }
 
     /// A blob without compression, of versions 4 and 5.
@@ -107,42 +168,41 @@ impl<'a> Rows<'a> {
 impl<'a> Row<'a> {
     /// The header of a blob with compression: what has changed since the one before. Returns the
     /// payload.
-    #[inline(always)]
     fn compressed(&mut self, b: &mut Bytes<'a>, six: bool) -> Option<&'a [u8]> {
         let flags = b.u8()?;
-        if flags & 1 != 0 {
+        if flags & TYPE != 0 {
             self.type_id = b.var32()?;
         }
-        if flags & 2 != 0 {
+        if flags & NUMBER != 0 {
             self.sequence = self.sequence.wrapping_add(b.var32()?);
             self.capture_thread = b.var64()?;
             // The processor: unknown on Linux.
             b.skip_var()?;
         }
         self.sequence = self.sequence.wrapping_add(u32::from(self.type_id != 0 || six));
-        if flags & 4 != 0 {
+        if flags & THREAD != 0 {
             self.thread = b.var64()?;
         }
-        if flags & 8 != 0 {
+        if flags & STACK != 0 {
             self.stack = b.var32()?;
         }
         self.time = self.time.wrapping_add(b.var64()?);
-        if flags & 48 != 0 {
+        if flags & (ACTIVITY | RELATED) != 0 {
             if six {
-                if flags & 16 != 0 {
+                if flags & ACTIVITY != 0 {
                     self.labels = b.var32()?;
                 }
             } else {
-                if flags & 16 != 0 {
+                if flags & ACTIVITY != 0 {
                     self.activity = b.chunk()?;
                 }
-                if flags & 32 != 0 {
+                if flags & RELATED != 0 {
                     self.related = b.chunk()?;
                 }
             }
         }
-        self.sorted = flags & 64 != 0;
-        if flags & 128 != 0 {
+        self.sorted = flags & SORTED != 0;
+        if flags & SIZE != 0 {
             self.size = b.var32()?;
         }
         b.take(self.size as usize)

@@ -27,7 +27,8 @@ use visit::{State, Visit};
 pub struct Stream {
     reader: Reader,
     state: State,
-    /// Bytes and losses that were reported.
+    /// Events, bytes and losses that were reported.
+    events: u64,
     bytes: u64,
     lost: u64,
 }
@@ -78,7 +79,8 @@ impl Stream {
         };
         count(m::BYTES, bytes - std::mem::replace(&mut self.bytes, bytes), sink);
         count(m::LOST, lost - std::mem::replace(&mut self.lost, lost), sink);
-        let events = std::mem::take(&mut self.state.events);
+        let events = self.reader.events();
+        let events = events - std::mem::replace(&mut self.events, events);
         count(m::EVENTS, events, sink);
         count(m::UNKNOWN, std::mem::take(&mut self.state.unknown), sink);
         count(m::BAD, std::mem::take(&mut self.state.bad), sink);

@@ -18,10 +18,9 @@ pub(super) struct State {
     pub(super) clock: Clock,
     pointer_size: u32,
     /// Since the last report.
-    pub(super) events: u64,
     pub(super) unknown: u64,
     pub(super) bad: u64,
-    /// Ticks of the newest of `events`.
+    /// Ticks of the newest event.
     pub(super) newest: u64,
     /// EventCounters came.
     pub(super) counted: bool,
@@ -72,7 +71,6 @@ impl Visitor for Visit<'_> {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        self.state.events += 1;
         self.state.newest = self.state.newest.max(event.time);
         let index = event.event_type.index as usize;
         match self.state.routes.get(index).copied().unwrap_or_default() {
@@ -118,14 +116,14 @@ impl Visit<'_> {
     #[inline(never)]
     fn runtime(&mut self, event: &Event<'_>) {
         let EventType { id, version, .. } = *event.event_type;
-        match clr::decode(id, version, self.state.pointer_size, event.payload) {
+        match &clr::decode(id, version, self.state.pointer_size, event.payload) {
             Ok(Decoded::Known) => {}
             Ok(Decoded::Unknown) => self.state.unknown += 1,
             Ok(decoded) => {
                 let Event { mut stack, activity, related, capture_thread, .. } = *event;
                 let Parts { meter, records, lookup, frames, .. } = &mut *self.parts;
                 if let Some(frames) = frames {
-                    stack = frames.event(&decoded, capture_thread, stack);
+                    stack = frames.event(decoded, capture_thread, stack);
                 }
                 let frames = frames.as_deref();
                 let ends_wait = matches!(decoded, Decoded::ContentionStop { .. });
@@ -137,7 +135,7 @@ impl Visit<'_> {
                     capture_thread,
                     method: frames.filter(|_| ends_wait).and_then(|of| of.waiting(stack)),
                 };
-                if let Some(occurrence) = meter.clr(&at, &decoded, self.sink) {
+                if let Some(occurrence) = meter.clr(&at, decoded, self.sink) {
                     at.stamp = self.state.clock.stamp(event.time);
                     let origin = Origin { stack, activity, related };
                     let mut named = Named { frames, beside: &mut **lookup };
