@@ -26,15 +26,8 @@ pub(super) struct Shape {
     /// Records with an exception that are no copies, in their order, and the counted span around
     /// each.
     pub(super) reports: Vec<(u32, u32)>,
-    path: Vec<Open>,
-}
-
-/// A record around the present one.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    record: u32,
-    /// The innermost counted span, its own included.
-    span: u32,
+    /// The counted spans around the present record: record, position in `spans`.
+    path: Vec<(u32, u32)>,
 }
 
 impl Shape {
@@ -50,34 +43,32 @@ impl Shape {
         let mut copy = next_copy();
         let mut n = 0;
         while let Some(record) = records.get(n as usize) {
-            while let Some(open) = path.last()
-                && open.record != record.parent
+            // The parents of records in a tree are in the tree; of a root it is NONE.
+            while let Some((root, span)) = path.last()
+                && record.parent.wrapping_add(1) <= *root
             {
-                end(spans, *open, n);
+                end(spans, *span, n);
                 path.pop();
             }
             if n == copy.0 {
                 (n, copy) = (copy.1, next_copy());
                 continue;
             }
-            let mut span = path.last().map_or(NONE, |open| open.span);
             if is_counted(record) {
-                let depth = u32::try_from(path.len()).unwrap_or(u32::MAX);
-                let outer = span;
-                span = u32::try_from(spans.len()).unwrap_or(NONE);
+                let depth = body.spans.get(record.span as usize).map_or(0, |begin| begin.depth);
+                let outer = path.last().map_or(NONE, |(_, span)| *span);
+                path.push((n, u32::try_from(spans.len()).unwrap_or(NONE)));
                 spans.push(Counted { record: n, end: n + 1, depth, outer, report: NONE });
             }
             if record.exceptions > 0 {
+                let span = path.last().map_or(NONE, |(_, span)| *span);
                 reports.push((n, span));
                 spans.get_mut(span as usize).into_iter().for_each(|span| span.report = n);
             }
-            if records.get(n as usize + 1).is_some_and(|next| next.parent == n) {
-                path.push(Open { record: n, span });
-            }
             n += 1;
         }
-        for open in path.drain(..) {
-            end(spans, open, n);
+        for (_, span) in path.drain(..) {
+            end(spans, span, n);
         }
     }
 
@@ -85,16 +76,13 @@ impl Shape {
     pub(super) fn memory(&self) -> usize {
         self.spans.capacity() * size_of::<Counted>()
             + self.reports.capacity() * size_of::<(u32, u32)>()
-            + self.path.capacity() * size_of::<Open>()
+            + self.path.capacity() * size_of::<(u32, u32)>()
     }
 }
 
-/// The tree of a record ends before record `n`.
-#[inline]
-fn end(spans: &mut [Counted], open: Open, n: u32) {
-    if let Some(span) = spans.get_mut(open.span as usize).filter(|s| s.record == open.record) {
-        span.end = n;
-    }
+/// The tree of a span ends before record `n`.
+fn end(spans: &mut [Counted], span: u32, n: u32) {
+    spans.get_mut(span as usize).into_iter().for_each(|span| span.end = n);
 }
 
 /// A span begins in the record and has an end.
@@ -109,23 +97,23 @@ mod tests {
 
     #[test]
     fn trees_end_and_copies_are_no_spans() {
-        // Parent, span, flags, exceptions.
+        // Parent, depth of the span, flags, exceptions.
         let all = [
-            (NONE, true, 0, 0),
-            (0, false, 0, 1),
-            (1, true, 0, 1),
-            (2, false, 0, 0),
-            (0, true, FLAG_SENT, 0),
-            (4, true, 0, 1),
-            (0, false, 0, 1),
-            (NONE, true, 0, 0),
+            (NONE, Some(0), 0, 0),
+            (0, None, 0, 1),
+            (1, Some(2), 0, 1),
+            (2, None, 0, 0),
+            (0, Some(1), FLAG_SENT, 0),
+            (4, Some(2), 0, 1),
+            (0, None, 0, 1),
+            (NONE, Some(0), 0, 0),
         ];
         let mut body = TraceBody::default();
         for (n, (parent, span, flags, exceptions)) in (0..).zip(all) {
-            let at = if span { u32::try_from(body.spans.len()).unwrap() } else { NONE };
+            let at = span.map_or(NONE, |_| u32::try_from(body.spans.len()).unwrap());
             let flags = flags | FLAG_CLOSED;
             body.records.push(Record { parent, flags, exceptions, span: at, ..Record::default() });
-            body.spans.extend(span.then(|| Begin { record: n, ..Begin::default() }));
+            body.spans.extend(span.map(|depth| Begin { record: n, depth, ..Begin::default() }));
         }
         let mut copies = Copies::default();
         copies.find(&body);

@@ -75,7 +75,9 @@ impl Made {
 
     fn span(&mut self, record: u32, clock: i64, id: u64, parent: u64) {
         self.body.records[record as usize].span = self.body.spans.len() as u32;
-        self.body.spans.push(Begin { record, kind: 1, clock, id, parent });
+        let around = |at: &u32| self.body.records.get(*at as usize).map(|record| record.parent);
+        let depth = std::iter::successors(around(&record), around).count() as u32 - 1;
+        self.body.spans.push(Begin { record, depth, kind: 1, clock, id, parent });
     }
 
     fn text(&mut self, text: &[u8]) -> Slice {

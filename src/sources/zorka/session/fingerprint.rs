@@ -54,7 +54,7 @@ mod tests {
         let inner = Record { parent: 0, span: NONE, duration: 1, ..Record::default() };
         let mut body = TraceBody::default();
         body.records = vec![root, inner];
-        body.spans = vec![Begin { record: 0, kind, clock, id, parent: 0 }];
+        body.spans = vec![Begin { record: 0, depth: 0, kind, clock, id, parent: 0 }];
         body
     }
 

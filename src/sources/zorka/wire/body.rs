@@ -78,6 +78,8 @@ pub const FLAG_CLOSED: u8 = 8;
 pub struct Begin {
     /// Position of its record.
     pub record: u32,
+    /// Records around that.
+    pub depth: u32,
     /// Symbol id of the trace type; 0: none.
     pub kind: u32,
     /// Wall clock in ms.

@@ -2,9 +2,7 @@
 
 use super::layouts::{span_ids, stack, words};
 use super::walk::{TICKS, Walk};
-use crate::sources::zorka::wire::body::{
-    Attribute, Begin, ClassName, Dialect, Exception, FLAG_ERROR,
-};
+use crate::sources::zorka::wire::body::{Attribute, ClassName, Dialect, Exception, FLAG_ERROR};
 use crate::sources::zorka::wire::error::{BodyError, ErrorKind};
 use crate::sources::zorka::wire::items::Items;
 
@@ -124,7 +122,7 @@ impl Walk<'_> {
         items.need(&mut elements)?;
         let kind = items.id()?;
         let (id, parent) = span_ids(items, elements)?;
-        self.span(at, Begin { record: self.record, kind, clock, id, parent })
+        self.span(at, self.begins(kind, clock, id, parent))
     }
 
     /// `[clock, type]`, or in the interim layout `[clock, span id?, parent id?]`.
@@ -153,7 +151,7 @@ impl Walk<'_> {
         if let Some(record) = self.current().filter(|_| is_interim) {
             record.dialect = Dialect::Interim;
         }
-        self.span(at, Begin { record: self.record, kind, clock, id: ids.0, parent: ids.1 })
+        self.span(at, self.begins(kind, clock, ids.0, ids.1))
     }
 
     /// `[name, value]`, or `[type, name, value]` for the nearest span of that type.

@@ -7,6 +7,11 @@ use crate::sources::zorka::limits;
 use crate::sources::zorka::wire::body::{Dialect, FLAG_CLOSED, NONE, Record, TraceBody};
 use crate::sources::zorka::wire::error::{BodyError, ErrorKind};
 
+/// First bytes of the items, the lowest first: tag, array, a number of 8 bytes.
+const START: u32 = 0x1b_9f_c3;
+const END: u32 = 0x1b_82_c4;
+const FLAGGED_END: u32 = 0x1b_83_c4;
+
 /// A number of at most 16 bits, the bytes behind it, and the number of its own bytes.
 #[inline]
 const fn small(bytes: u64) -> Option<(u32, u64, usize)> {
@@ -30,13 +35,13 @@ impl Walk<'_> {
             let Some((item, _)) = body.get(at..).and_then(<[u8]>::split_first_chunk::<19>) else {
                 break Ok(at);
             };
-            let &[tag, form, 0x1b, a, b, c, d, e, f, g, h, ref numbers @ ..] = item else {
-                break Ok(at);
-            };
+            let &[tag, form, size, a, b, c, d, e, f, g, h, ref numbers @ ..] = item;
+            // With `a`, so that it is one word of the body.
+            let head = u32::from_le_bytes([tag, form, size, a]) & 0xff_ffff;
             let time = i64::from_be_bytes([a, b, c, d, e, f, g, h]);
             let numbers = u64::from_le_bytes(*numbers);
-            match (tag, form) {
-                (0xc3, 0x9f) => {
+            match head {
+                START => {
                     let Some((method, _, length)) = small(numbers) else { break Ok(at) };
                     let number = records.len();
                     if number >= limits::RECORDS {
@@ -56,15 +61,14 @@ impl Walk<'_> {
                     depth += 1;
                     at += 11 + length;
                 }
-                (0xc4, 0x82 | 0x83) => {
-                    let Some((calls, rest, length)) = small(numbers) else { break Ok(at) };
-                    let (flags, rest, more) = if form == 0x82 {
-                        (0, rest, 0)
-                    } else if let Some(flags) = small(rest) {
-                        flags
-                    } else {
-                        break Ok(at);
-                    };
+                END | FLAGGED_END => {
+                    let Some((calls, mut rest, mut length)) = small(numbers) else { break Ok(at) };
+                    let mut flags = FLAG_CLOSED;
+                    if head == FLAGGED_END {
+                        let Some((more, behind, bytes)) = small(rest) else { break Ok(at) };
+                        flags |= normal(Dialect::Modern, more.into());
+                        (rest, length) = (behind, length + bytes);
+                    }
                     let Some(record) = records.get_mut(innermost as usize) else { break Ok(at) };
                     let plain = record.dialect == Dialect::Modern && record.span == NONE;
                     if !plain || rest & 0xff != 0xff {
@@ -76,13 +80,13 @@ impl Walk<'_> {
                     let duration = if is_backwards { 0 } else { elapsed };
                     record.duration = duration;
                     record.calls = calls.into();
-                    record.flags = normal(Dialect::Modern, flags.into()) | FLAG_CLOSED;
+                    record.flags = flags;
                     innermost = record.parent;
                     depth -= 1;
                     if let Some(parent) = records.get_mut(innermost as usize) {
                         parent.children = parent.children.saturating_add(duration);
                     }
-                    at += 12 + length + more;
+                    at += 12 + length;
                 }
                 _ => break Ok(at),
             }

@@ -122,6 +122,12 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The begin of a span in the innermost record.
+    pub(super) const fn begins(&self, kind: u32, clock: i64, id: u64, parent: u64) -> Begin {
+        let depth = self.depth.saturating_sub(1);
+        Begin { record: self.record, depth, kind, clock, id, parent }
+    }
+
     /// A span begins in the innermost record.
     pub(super) fn span(&mut self, at: usize, begin: Begin) -> Result<(), BodyError> {
         let (number, enclosing) = (self.out.spans.len(), self.span);
