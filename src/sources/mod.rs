@@ -6,7 +6,7 @@
 
 #[cfg(any(feature = "dotnet", feature = "mono"))]
 #[cfg_attr(
-    not(feature = "dotnet"),
+    not(all(feature = "dotnet", feature = "mono")),
     allow(dead_code, unused_imports, reason = "sources need different cells")
 )]
 mod cells;
