@@ -42,6 +42,7 @@ impl TextWriter<'_> {
 
     /// Whether the text is empty so far.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -62,6 +63,25 @@ impl TextWriter<'_> {
     #[inline]
     pub fn push(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends bytes, which must be UTF-8.
+    #[inline]
+    pub fn push_utf8(&mut self, text: &[u8]) {
+        debug_assert!(std::str::from_utf8(text).is_ok());
+        self.bytes.extend_from_slice(text);
+    }
+
+    /// The bytes so far.
+    #[must_use]
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(self.from..).unwrap_or_default()
+    }
+
+    /// Drops the bytes after the first `len`, which must end at a character boundary.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(self.from + len);
     }
 
     /// Replaces the ASCII character at byte offset `at` of the text.

@@ -307,6 +307,7 @@ impl Drop for PeerSink {
 }
 
 /// The records of a kind that are not in their stream yet; `None` if the source has no such kind.
+#[inline]
 fn batch<'a>(
     events: &'a mut Vec<Batch>,
     source: &SourceTable,

@@ -39,6 +39,7 @@ impl Stamp {
 
     /// From milliseconds since the epoch.
     #[must_use]
+    #[inline]
     pub const fn from_millis(ms: i64) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "rem_euclid is within 0..1000")]
         #[allow(clippy::cast_sign_loss, reason = "as above; not every clippy sees it")]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
+use super::marks::Marks;
 use super::service::Service;
 use crate::meter::{Latency, bucket_of};
 use crate::model::{MetricItem, Now, Update, Value};
@@ -24,6 +25,8 @@ pub(crate) struct Accounting {
     pub(crate) counters: Counters,
     pub(crate) methods: RootMethods,
     buckets: [u64; m::EDGES.len()],
+    /// The last duration and its bucket: most calls are as short as the one before.
+    bucket: (u64, usize),
     latency: Latency<LONGEST>,
     pub(crate) service: Service,
     /// Number of calls by parameter and method, for parameters without a name yet: any may be
@@ -37,28 +40,31 @@ impl Accounting {
         self.methods.memory() + self.unnamed.capacity() * (size_of::<((u32, u32), u64)>() + 1)
     }
 
-    /// Counts a call. `params`: the ids of its parameters; `named`: all its ids have words.
+    /// Counts a call. `params`: the ids of its parameters.
+    #[inline]
     pub(crate) fn call(
         &mut self,
         call: &Call<'_>,
-        params: impl Iterator<Item = u32> + Clone,
-        named: bool,
+        params: impl Iterator<Item = u32>,
+        marks: Marks,
         now: Now,
         words: &Dictionary,
         sink: &mut dyn Sink,
     ) {
         self.counters.call(call);
-        if let Some(sum) = self.buckets.get_mut(bucket(call.duration_ms) as usize) {
+        if self.bucket.0 != call.duration_ms {
+            self.bucket = (call.duration_ms, bucket_of(&m::EDGES, call.duration_ms));
+        }
+        if let Some(sum) = self.buckets.get_mut(self.bucket.1) {
             *sum += 1;
         }
         self.latency.record(call.duration_ms);
-        let marked = |mark| words.id_of(mark).is_some_and(|id| params.clone().any(|p| p == id));
-        let error = marked(KnownWord::Red);
-        self.counters.add(m::ERRORS, error.into());
-        self.counters.add(m::IDLE, marked(KnownWord::Idle).into());
-        let sums = [1, error.into(), ns(call.duration_ms), ns(call.cpu_ms), call.memory];
+        let error = u64::from(marks.error);
+        self.counters.add(m::ERRORS, error);
+        self.counters.add(m::IDLE, marks.idle.into());
+        let sums = [1, error, ns(call.duration_ms), ns(call.cpu_ms), call.memory];
         self.methods.add(call.method, &sums, now.monotonic, words, &self.service, sink);
-        if !named {
+        if !marks.named {
             self.count_unnamed(call.method, params, words);
         }
     }
@@ -151,11 +157,6 @@ impl Accounting {
     }
 }
 
-/// Index of the bucket of a duration.
-fn bucket(ms: u64) -> u32 {
-    u32::try_from(bucket_of(&m::EDGES, ms)).unwrap_or_default()
-}
-
 /// Items of the sums of one pod: all below.
 const ITEMS: u16 = 64;
 
@@ -186,6 +187,7 @@ impl Counters {
     }
 
     /// Counts all numbers of a call that need no names.
+    #[inline(always)]
     pub(crate) fn call(&mut self, call: &Call<'_>) {
         self.add(m::CALLS, 1);
         self.add(m::TIME, ns(call.duration_ms));
@@ -224,6 +226,8 @@ impl Counters {
 
 /// Slot of the row `other`; methods have slots from 1 on.
 pub(crate) const REST: u32 = 0;
+/// Methods whose slot is found without a search.
+const RECENT: usize = 16;
 /// Most methods of one connection with a row; further ones count in the row `other`.
 const METHODS_MAX: usize = 30_000;
 
@@ -242,6 +246,8 @@ struct Method {
 #[derive(Debug, Default)]
 pub(crate) struct RootMethods {
     by_id: HashMap<u32, Method, RandomState>,
+    /// Ids and slots of methods used last, by the low bits of the id; [`REST`]: none.
+    recent: [(u32, u32); RECENT],
     slots: u32,
     sums: Vec<MethodSums>,
     touched: Vec<u32>,
@@ -264,7 +270,24 @@ impl RootMethods {
     }
 
     /// Adds a call to its method. Without a name the sums wait for it.
+    #[inline]
     pub(crate) fn add(
+        &mut self,
+        id: u32,
+        more: &MethodSums,
+        now: Duration,
+        words: &Dictionary,
+        service: &Service,
+        sink: &mut dyn Sink,
+    ) {
+        match self.recent.get(id as usize % RECENT) {
+            Some((recent, slot)) if *recent == id && *slot != REST => self.add_to(*slot, more),
+            _ => self.find_and_add(id, more, now, words, service, sink),
+        }
+    }
+
+    #[inline(never)]
+    fn find_and_add(
         &mut self,
         id: u32,
         more: &MethodSums,
@@ -287,6 +310,7 @@ impl RootMethods {
                 None => REST,
             },
         };
+        self.remember(id, slot);
         self.add_to(slot, more);
     }
 
@@ -333,6 +357,13 @@ impl RootMethods {
         }
     }
 
+    fn remember(&mut self, id: u32, slot: u32) {
+        if let Some(recent) = self.recent.get_mut(id as usize % RECENT) {
+            *recent = (id, slot);
+        }
+    }
+
+    #[inline]
     fn add_to(&mut self, slot: u32, more: &MethodSums) {
         if self.sums.len() <= slot as usize {
             self.sums.resize(slot as usize + 1, MethodSums::default());
@@ -358,13 +389,14 @@ impl RootMethods {
             REST
         };
         self.by_id.insert(id, Method { slot, name: name.into() });
+        self.remember(id, slot);
         slot
     }
 
     /// The dictionary was reset. Slots are not reused.
     pub(crate) fn reset_dictionary(&mut self) {
         self.expire(Duration::ZERO, true);
-        self.by_id = HashMap::default();
+        (self.by_id, self.recent) = (HashMap::default(), Default::default());
     }
 
     /// Frees memory that an idle connection does not need.
@@ -408,6 +440,7 @@ impl RootMethods {
     }
 }
 
+#[inline]
 fn add(sums: &mut MethodSums, more: &MethodSums) {
     let [calls, errors, time, cpu, memory] = sums;
     let [more_calls, more_errors, more_time, more_cpu, more_memory] = *more;

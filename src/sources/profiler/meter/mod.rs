@@ -1,6 +1,7 @@
 //! Metrics of a pod, from the records that its agent sends.
 
 mod accounting;
+pub(super) mod marks;
 pub(super) mod pod_metrics;
 mod service;
 mod stacks;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::accounting::{Accounting, REST};
+use super::marks::Marks;
 use super::stacks::Stacks;
 use crate::events::flags::POINT;
 use crate::meter::MergedLatencies;
@@ -144,14 +145,14 @@ impl PodMetrics {
     fn release_calls(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
         let Self { accounting, pending, records, loss_report, .. } = self;
         pending.release(now.monotonic, words, end, |entry| {
-            let named = entry.is_named(words);
+            let marks = Marks::of(entry.method, entry.ids(), words);
             if let Some(call) = &entry.uncounted {
                 if *loss_report == Some(entry.method) {
                     return;
                 }
-                accounting.call(call, entry.ids(), named, now, words, sink);
+                accounting.call(call, entry.ids(), marks, now, words, sink);
             }
-            accounting.counters.add(m::NAMELESS, (!named).into());
+            accounting.counters.add(m::NAMELESS, (!marks.named).into());
             records.emit(entry, accounting.methods.name(entry.method), words, sink);
         });
     }
@@ -286,11 +287,11 @@ impl Observer for PodObserver<'_> {
         if pod.loss_report == Some(call.method) {
             return;
         }
-        let named = call.is_named(words);
-        if named {
-            pod.accounting.call(call, call.params.ids(), true, *now, words, *sink);
+        let marks = Marks::of(call.method, call.params.ids(), words);
+        if marks.named {
+            pod.accounting.call(call, call.params.ids(), marks, *now, words, *sink);
             let method = || pod.accounting.methods.name(call.method);
-            if !pod.records.pack(call, method, words, *sink) {
+            if !pod.records.pack(call, marks.error, method, words, *sink) {
                 pod.scratch.take(call);
                 pod.records.emit(&pod.scratch, method(), words, *sink);
             }
@@ -303,7 +304,7 @@ impl Observer for PodObserver<'_> {
                 PendingCall { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
             return pod.pending.push(now.monotonic, &entry);
         }
-        pod.accounting.call(call, call.params.ids(), false, *now, words, *sink);
+        pod.accounting.call(call, call.params.ids(), marks, *now, words, *sink);
         pod.pending.push(now.monotonic, &pod.scratch);
     }
 
@@ -415,9 +416,10 @@ impl Observer for PodObserver<'_> {
 struct OnlyCounted;
 
 impl StepVisitor for OnlyCounted {
-    fn enter(&mut self, _: u32, _: i64) {}
-    fn exit(&mut self, _: i64) {}
-    fn tag(&mut self, _: u32, _: i64) {}
+    fn time(&mut self, _: i64) {}
+    fn enter(&mut self, _: u32) {}
+    fn exit(&mut self) {}
+    fn tag(&mut self, _: u32) {}
 }
 
 /// Whether a call whose method has no name yet may be the agent's loss report: that has no nested

@@ -28,7 +28,7 @@ const LOOK_AGAIN: u32 = 64;
 /// Seconds before the deferred time of an unfinished root counts.
 const ROUNDS: u8 = 10;
 /// Longest sound root without a tag behind `call.info`, in ms.
-const UNMARKED_MS: u64 = 20;
+const UNMARKED_MS: i64 = 20;
 
 /// The tags at the end of roots.
 #[derive(Clone, Copy, Debug)]
@@ -56,18 +56,23 @@ struct Steps<'a> {
 }
 
 impl StepVisitor for Steps<'_> {
-    #[inline(always)]
-    fn enter(&mut self, method: u32, time_ms: i64) {
-        self.thread.enter(method, time_ms, self.times);
+    #[inline]
+    fn time(&mut self, time_ms: i64) {
+        self.thread.pass(time_ms);
     }
 
     #[inline(always)]
-    fn exit(&mut self, time_ms: i64) {
-        self.thread.exit(time_ms, self.times, self.ends);
+    fn enter(&mut self, method: u32) {
+        self.thread.enter(method);
     }
 
     #[inline(always)]
-    fn tag(&mut self, param: u32, _: i64) {
+    fn exit(&mut self) {
+        self.thread.exit(self.times, self.ends);
+    }
+
+    #[inline(always)]
+    fn tag(&mut self, param: u32) {
         self.thread.tag(param, self.ends);
     }
 }
@@ -97,10 +102,11 @@ impl Stacks {
     /// Adds an event of a block, if there is room for its thread.
     pub(crate) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
         let Some(mut steps) = self.steps(block.thread) else { return };
+        steps.time(event.time_ms);
         match event.kind {
-            TraceKind::Enter { method } => steps.enter(method, event.time_ms),
-            TraceKind::Exit => steps.exit(event.time_ms),
-            TraceKind::Tag { param, .. } => steps.tag(param, event.time_ms),
+            TraceKind::Enter { method } => steps.enter(method),
+            TraceKind::Exit => steps.exit(),
+            TraceKind::Tag { param, .. } => steps.tag(param),
         }
     }
 
@@ -226,19 +232,24 @@ pub(crate) const PENDING: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Frame {
+    /// Its node; [`ROOT`] until its time is counted: most methods take no time.
     pub(crate) node: u32,
-    pub(crate) entered_ms: i64,
-    pub(crate) children_ms: u64,
+    pub(crate) method: u32,
+    /// Time as the innermost method; negative if the clock was set back.
+    pub(crate) own_ms: i64,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
     pub(crate) id: u64,
+    /// Time of the last event, and of the root's ENTER.
+    pub(crate) time_ms: i64,
+    pub(crate) root_ms: i64,
     pub(crate) frames: Vec<Frame>,
     /// Open methods beyond [`DEPTH`].
     pub(crate) beyond: u32,
     /// Methods entered since the start of the root, the root included.
-    pub(crate) entered: u32,
+    pub(crate) entered: u64,
     /// `call.info` has arrived: the next EXIT ends the root.
     pub(crate) ends: bool,
     /// More tags have arrived behind `call.info`.
@@ -249,6 +260,15 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    /// Time passes within the innermost method.
+    #[inline]
+    fn pass(&mut self, time_ms: i64) {
+        if let Some(innermost) = self.frames.last_mut() {
+            innermost.own_ms = innermost.own_ms.wrapping_add(time_ms.wrapping_sub(self.time_ms));
+        }
+        self.time_ms = time_ms;
+    }
+
     /// A tag of the innermost method.
     #[inline(always)]
     const fn tag(&mut self, param: u32, ends: &mut RootEnds) {
@@ -263,47 +283,75 @@ impl Thread {
 
     /// Enters a method.
     #[inline(always)]
-    fn enter(&mut self, method: u32, time_ms: i64, times: &mut StackTimes) {
+    fn enter(&mut self, method: u32) {
         if self.ends {
             self.clear();
         }
-        self.entered = self.entered.saturating_add(1);
+        self.entered = self.entered.wrapping_add(1);
+        if self.frames.is_empty() {
+            self.root_ms = self.time_ms;
+        }
         if self.frames.len() >= DEPTH {
             self.beyond += 1;
             return;
         }
-        let parent = self.frames.last().map_or(ROOT, |f| f.node);
-        let node = times.tree.child(parent, method);
-        self.frames.push(Frame { node, entered_ms: time_ms, children_ms: 0 });
+        self.frames.push(Frame { node: ROOT, method, own_ms: 0 });
     }
 
     /// Leaves the innermost method.
     #[inline(always)]
-    fn exit(&mut self, time_ms: i64, times: &mut StackTimes, ends: &RootEnds) {
-        if self.beyond > 0 && !self.ends {
+    fn exit(&mut self, times: &mut StackTimes, ends: &RootEnds) {
+        if let [_, .., innermost] = &*self.frames
+            && self.beyond == 0
+            && !self.ends
+        {
+            if innermost.own_ms > 0 {
+                self.count(times);
+            }
+            self.frames.pop();
+        } else if self.beyond > 0 && !self.ends {
             self.beyond -= 1;
-            return;
+        } else {
+            self.end_root(times, ends);
         }
-        let Some(frame) = self.frames.pop() else { return self.clear() };
-        let took = u64::try_from(time_ms.saturating_sub(frame.entered_ms)).unwrap_or_default();
-        let own = took.saturating_sub(frame.children_ms);
-        if let Some(parent) = self.frames.last_mut() {
-            parent.children_ms = parent.children_ms.saturating_add(took);
-            if self.ends {
-                return self.clear();
-            }
-            if own > 0 && !self.defer(frame.node, own) {
-                times.add(frame.node, own);
-            }
-            return;
+    }
+
+    /// Counts the time of the innermost method, or defers it.
+    #[inline(never)]
+    fn count(&mut self, times: &mut StackTimes) {
+        let (node, own) = self.innermost(times);
+        if own > 0 && !self.defer(node, own) {
+            times.add(node, own);
         }
-        let small = self.entered <= 1 && took <= UNMARKED_MS;
-        if (self.ends || !ends.seen) && (self.sound || small || !ends.seen_more) {
-            if !self.pending.is_empty() {
-                self.count_deferred(|node, ms| times.add(node, ms));
+    }
+
+    /// Node and time of the innermost method.
+    fn innermost(&mut self, times: &mut StackTimes) -> (u32, u64) {
+        let known = self.frames.iter().rposition(|frame| frame.node != ROOT);
+        let (mut node, mut own_ms) = (ROOT, 0);
+        for frame in self.frames.iter_mut().skip(known.unwrap_or_default()) {
+            if frame.node == ROOT {
+                frame.node = times.tree.child(node, frame.method);
             }
-            if own > 0 {
-                times.add(frame.node, own);
+            (node, own_ms) = (frame.node, frame.own_ms);
+        }
+        (node, u64::try_from(own_ms).unwrap_or_default())
+    }
+
+    /// Leaves the root, or a method within a root that is not sound.
+    #[inline]
+    fn end_root(&mut self, times: &mut StackTimes, ends: &RootEnds) {
+        if let [root] = &*self.frames {
+            let took = self.time_ms.saturating_sub(self.root_ms);
+            let small = self.entered <= 1 && took <= UNMARKED_MS;
+            if (self.ends || !ends.seen) && (self.sound || small || !ends.seen_more) {
+                if root.own_ms > 0 {
+                    let (node, own) = self.innermost(times);
+                    self.count_deferred(|node, ms| times.add(node, ms));
+                    times.add(node, own);
+                } else if !self.pending.is_empty() {
+                    self.count_deferred(|node, ms| times.add(node, ms));
+                }
             }
         }
         self.clear();

@@ -112,7 +112,7 @@ const PARAMETERS: usize = 4096;
 pub(crate) struct CallRecords {
     pub(super) roles: ParamRoles,
     /// UTF-8.
-    pub(super) others: Vec<u8>,
+    others: Vec<u8>,
     /// A value that is not short and ASCII.
     pub(super) value: String,
     /// Made for the first record that is packed.
@@ -179,10 +179,19 @@ impl CallRecords {
                     params.push(EventParam { id, value: EventValue::Text(value) })
                 }
                 ParamRole::Own(_) => {}
-                ParamRole::Other => match words.get(id) {
-                    Some(name) => push_other(&mut others, name, value.as_bytes()),
-                    None => push_other(&mut others, &nameless(id), value.as_bytes()),
-                },
+                ParamRole::Other => {
+                    let unnamed;
+                    let name = match words.get(id) {
+                        Some(name) => name,
+                        None => {
+                            unnamed = nameless(id);
+                            &*unnamed
+                        }
+                    };
+                    push_other(others.len(), name, value.as_bytes(), |piece| {
+                        others.extend_from_slice(piece);
+                    });
+                }
                 ParamRole::KnownWord => {}
             }
         }
@@ -233,18 +242,19 @@ pub(super) fn cut_value(text: &mut String, start: usize) {
     }
 }
 
-/// Appends `name=value` to the event parameter `parameters`.
-pub(super) fn push_other(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    if out.len() + name.len() + value.len() + 2 > PARAMETERS {
+/// Appends `name=value` to the event parameter `parameters`, which has `len` bytes.
+#[inline(always)]
+pub(super) fn push_other(len: usize, name: &str, value: &[u8], mut push: impl FnMut(&[u8])) {
+    if len + name.len() + value.len() + 2 > PARAMETERS {
         return;
     }
-    if !out.is_empty() {
-        out.push(b' ');
+    if len > 0 {
+        push(b" ");
     }
-    out.extend_from_slice(name.as_bytes());
+    push(name.as_bytes());
     if !value.is_empty() {
-        out.push(b'=');
-        out.extend_from_slice(value);
+        push(b"=");
+        push(value);
     }
 }
 
@@ -312,10 +322,16 @@ impl ParamRoles {
     }
 
     /// The role of a parameter, cached by id.
+    #[inline(always)]
     pub(crate) fn role(&mut self, id: u32, words: &Dictionary) -> ParamRole {
-        if let Some(Some(known)) = self.by_id.get(id as usize) {
-            return *known;
+        match self.by_id.get(id as usize) {
+            Some(Some(known)) => *known,
+            _ => self.find_role(id, words),
         }
+    }
+
+    #[inline(never)]
+    fn find_role(&mut self, id: u32, words: &Dictionary) -> ParamRole {
         let Some(word) = words.get(id) else { return ParamRole::Other };
         let role = self.decide(word);
         // Ids of words are below `limits::WORDS`.

@@ -10,12 +10,12 @@ use crate::events::flags::POINT;
 use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
 use crate::model::{ParamId, ParamItem, Pmid, Stamp};
 use crate::sources::Sink;
+use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::nameless;
-use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics::{self as m, ns};
 use crate::sources::profiler::streams::record::Call;
-use crate::sources::profiler::streams::scan::ASCII;
+use crate::sources::profiler::streams::scan::{ASCII, Text};
 
 /// One more than the highest item.
 const ITEMS: usize = m::PARAMS.len() + 1;
@@ -158,56 +158,54 @@ impl Headers {
 }
 
 impl CallRecords {
-    /// Packs the record of a call that has all names; `method` looks up that of its method. `false`:
-    /// the sink takes no packed records, and nothing has happened.
+    /// Packs the record of a call that has all names; `method` looks up that of its method; `error`:
+    /// the call failed. `false`: the sink takes no packed records, and nothing has happened.
     pub(crate) fn pack<'m>(
         &mut self,
         call: &Call<'_>,
+        error: bool,
         method: impl FnOnce() -> Option<&'m str>,
         words: &Dictionary,
         sink: &mut dyn Sink,
     ) -> bool {
-        let Self { roles, others, value, headers } = self;
+        let Self { roles, value, headers, .. } = self;
         if headers.is_none() {
             *headers = Some(Box::new(Headers::new(roles.slots(), sink)));
         }
         let (Some(headers), Some(batch)) = (headers, sink.batch(m::CALL)) else { return false };
         headers.begin(call, method, batch);
-        others.clear();
-        let mut reported = Reported::default();
+        let (mut reported, mut others) = (Reported::default(), false);
         for param in call.params.iter() {
-            let own = match roles.role(param.id, words) {
+            match roles.role(param.id, words) {
                 // Only the first value of a list, or of the ids of several tracing systems, is
                 // reported.
-                ParamRole::Own(id) if reported.add(id) => Some(id),
-                ParamRole::Own(_) | ParamRole::KnownWord => continue,
-                ParamRole::Other => None,
-            };
-            let pmid = own.map(|id| headers.pmid(id));
-            let text = match param.value.ascii(&mut headers.room) {
-                Some(ascii) => ascii,
-                None => {
-                    value.clear();
-                    param.value.push_to(value);
-                    cut_value(value, 0);
-                    value.as_bytes()
+                ParamRole::Own(id) if reported.add(id) => {
+                    let pmid = headers.pmid(id);
+                    put_text(pmid, utf8(param.value, &mut headers.room, value), batch);
                 }
-            };
-            match pmid {
-                Some(pmid) => put_text(pmid, text, batch),
-                // It has a name, as all of them.
-                None => words.get(param.id).iter().for_each(|name| push_other(others, name, text)),
-            }
-            if value.capacity() > limits::IDLE_BUFFER {
-                *value = String::new();
+                ParamRole::Own(_) | ParamRole::KnownWord => {}
+                ParamRole::Other => others = true,
             }
         }
-        if !others.is_empty() {
-            put_text(headers.item(m::P_PARAMETERS), others, batch);
+        if others && let Some(pmid) = headers.item(m::P_PARAMETERS) {
+            batch.begin_text();
+            let mut text = batch.text_writer();
+            for param in call.params.iter() {
+                // It has a name, as all of them.
+                if roles.role(param.id, words) == ParamRole::Other
+                    && let Some(name) = words.get(param.id)
+                {
+                    let value = utf8(param.value, &mut headers.room, value);
+                    push_other(text.len(), name, value, |piece| text.push_utf8(piece));
+                }
+            }
+            end_text(pmid, batch);
+        }
+        if value.capacity() > limits::IDLE_BUFFER {
+            *value = String::new();
         }
         headers.record.clear();
         headers.number(m::P_DURATION, ns(call.duration_ms));
-        let error = words.id_of(KnownWord::Red).is_some_and(|id| call.params.has(id));
         headers.positive(m::P_ERROR, error.into());
         headers.positive(m::P_CPU, ns(call.cpu_ms));
         headers.positive(m::P_WAIT, ns(call.wait_ms));
@@ -225,6 +223,35 @@ impl CallRecords {
         batch.numbers(&headers.record);
         true
     }
+}
+
+/// A value as UTF-8: in `room` if it is short and ASCII, else in `buffer`.
+#[inline(always)]
+fn utf8<'a>(value: Text<'_>, room: &'a mut [u8; ASCII], buffer: &'a mut String) -> &'a [u8] {
+    match value.ascii(room) {
+        Some(ascii) => ascii,
+        None => {
+            buffer.clear();
+            value.push_to(buffer);
+            cut_value(buffer, 0);
+            buffer.as_bytes()
+        }
+    }
+}
+
+/// Ends the open text, which is UTF-8, at its first NUL; without a text there is no parameter.
+#[inline(always)]
+fn end_text(pmid: Pmid, batch: &mut Batch) {
+    let mut text = batch.text_writer();
+    if text.is_empty() {
+        return batch.discard_text();
+    }
+    if has_nul(text.as_bytes())
+        && let Some(end) = text.as_bytes().iter().position(|byte| *byte == 0)
+    {
+        text.truncate(end);
+    }
+    batch.end_text(pmid);
 }
 
 /// Adds a text, which is UTF-8, up to its first NUL, where PCP strings end.

@@ -12,18 +12,21 @@
 //! end of the payload are copied.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
+use super::call_params::{Next, ParamReader};
 use super::error::DecodeError;
-use super::record::{Call, Params, Piece, Pointer};
-use super::scan::{Machine, Scan, Text, TextReader, shrink};
+use super::record::{Call, Pointer};
+use super::scan::{Machine, Numbers, Scan, Text, TextReader};
+use super::window::{Window, padded};
 use crate::sources::profiler::limits;
 
 /// Receives calls.
 pub(crate) trait CallVisitor {
-    /// The name of the next thread of this file; indexes begin with 0.
-    fn thread(&mut self, name: Text<'_>);
-    /// One call, without the thread's name.
-    fn call(&mut self, call: Call<'_>);
+    /// Keeps the name of a thread; `None` if a limit rejects it.
+    fn thread(&mut self, name: Text<'_>) -> Option<Arc<str>>;
+    /// One call.
+    fn call(&mut self, call: &Call<'_>);
 }
 
 /// Upper half of the first long since version 1. Version 0 has the time base there.
@@ -52,8 +55,9 @@ pub(crate) struct CallReader {
     version: u32,
     /// Start of the last call; the start of the next one is relative to it.
     start_ms: i64,
-    /// Number of threads with a name so far.
+    /// Number of threads so far, and their names, up to a limit.
     threads: u32,
+    names: Vec<Option<Arc<str>>>,
     thread_name: TextReader,
     /// Numbers of the call that is being read.
     call: Call<'static>,
@@ -67,6 +71,7 @@ impl Default for CallReader {
             version: 0,
             start_ms: 0,
             threads: 0,
+            names: Vec::new(),
             thread_name: TextReader::default(),
             call: Call::EMPTY,
             values: ParamReader::default(),
@@ -103,6 +108,11 @@ const fn time(pattern: u64) -> u64 {
 }
 
 impl CallReader {
+    /// Allocated bytes of the threads' names, which are shared.
+    pub(crate) const fn memory(&self) -> usize {
+        self.names.capacity() * size_of::<Option<Arc<str>>>()
+    }
+
     /// Reads one token; `None` when it is not whole. `input`: the bytes with which `scan` began.
     #[inline]
     fn token<V: CallVisitor + ?Sized>(
@@ -136,7 +146,9 @@ impl CallReader {
             }
             Expect::Name => {
                 let Some(name) = self.thread_name.take(scan) else { return Ok(None) };
-                visitor.thread(name);
+                if self.names.len() < limits::THREADS {
+                    self.names.push(visitor.thread(name));
+                }
                 self.thread_name.end();
                 self.threads = self.threads.saturating_add(1);
                 self.expect = Expect::Tail;
@@ -196,13 +208,25 @@ impl CallReader {
         visitor: &mut V,
     ) -> bool {
         let (mut token, mut call) = (*scan, Call::EMPTY);
-        if let Some(start_ms) = head(&mut call, self.start_ms, &mut token)
+        let short;
+        let mut window = Window::new(match token.rest().first_chunk() {
+            Some(bytes) => bytes,
+            None => {
+                short = padded(token.rest());
+                &short
+            }
+        });
+        if let Some(start_ms) = head(&mut call, self.start_ms, &mut window)
             && call.thread < self.threads
-            && let Some(params) = tail(&mut call, self.version, &mut token)
+            && let Some(params) = tail(&mut call, self.version, &mut window)
+            && let Some(read) = window.read()
+            && token.up_to(read).len() == read
             && self.values.whole(params, &mut token, input).is_some()
         {
             (*scan, self.start_ms) = (token, start_ms);
-            visitor.call(Call { params: self.values.params(input), ..call });
+            call.thread_name = name(&self.names, call.thread);
+            call.params = self.values.params(input);
+            visitor.call(&call);
             self.values.end();
             return true;
         }
@@ -216,7 +240,9 @@ impl CallReader {
             Next::Param => Expect::Param,
             Next::Length => Expect::Length,
             Next::End => {
-                visitor.call(Call { params: self.values.params(input), ..self.call });
+                let (thread_name, params) =
+                    (name(&self.names, self.call.thread), self.values.params(input));
+                visitor.call(&Call { thread_name, params, ..self.call });
                 self.values.end();
                 Expect::Head
             }
@@ -224,10 +250,16 @@ impl CallReader {
     }
 }
 
+/// The name of a thread; `None` if a limit rejected it.
+#[inline(always)]
+fn name(names: &[Option<Arc<str>>], thread: u32) -> Option<&Arc<str>> {
+    names.get(thread as usize).and_then(Option::as_ref)
+}
+
 /// Reads the numbers of a call up to its thread; returns its start, to which the next one is
 /// relative. `before`: the start of the call before.
 #[inline(always)]
-fn head(call: &mut Call<'_>, before: i64, scan: &mut Scan<'_>) -> Option<i64> {
+fn head(call: &mut Call<'_>, before: i64, scan: &mut impl Numbers) -> Option<i64> {
     let mut token = *scan;
     let distance = token.zigzag()?;
     call.method = token.varint()?;
@@ -242,7 +274,7 @@ fn head(call: &mut Call<'_>, before: i64, scan: &mut Scan<'_>) -> Option<i64> {
 
 /// Reads the numbers behind the thread; returns the last one, the number of parameters.
 #[inline(always)]
-fn tail(call: &mut Call<'_>, version: u32, scan: &mut Scan<'_>) -> Option<u32> {
+fn tail(call: &mut Call<'_>, version: u32, scan: &mut impl Numbers) -> Option<u32> {
     let mut token = *scan;
     call.logs_written = token.varint()?;
     call.logs_generated = u64::from(call.logs_written) + u64::from(token.varint()?);
@@ -269,7 +301,7 @@ fn tail(call: &mut Call<'_>, version: u32, scan: &mut Scan<'_>) -> Option<u32> {
 
 /// Reads the numbers that versions 2, 3 and 4 added.
 #[inline(never)]
-fn resources(call: &mut Call<'_>, token: &mut Scan<'_>, version: u32) -> Option<()> {
+fn resources(call: &mut Call<'_>, token: &mut impl Numbers, version: u32) -> Option<()> {
     if version >= 2 {
         call.cpu_ms = time(token.varlong()?);
         call.wait_ms = time(token.varlong()?);
@@ -286,193 +318,4 @@ fn resources(call: &mut Call<'_>, token: &mut Scan<'_>, version: u32) -> Option<
         call.queue_wait_ms = token.varint()?;
     }
     Some(())
-}
-
-/// Decodes the parameters of one call.
-#[derive(Debug, Default)]
-pub(crate) struct ParamReader {
-    params: u32,
-    params_left: u32,
-    values: u32,
-    values_left: u32,
-    /// Id of the parameter that is being read.
-    id: u32,
-    /// Positions of the values: in the input, or in `copies` if `copied`.
-    pieces: Vec<Piece>,
-    copied: bool,
-    copies: Vec<u8>,
-    /// Bytes of values left within [`limits::CALL_TEXT`].
-    budget: usize,
-    /// The value that is being read: its units, bytes left to read, bytes left to keep, and its
-    /// start in `copies`.
-    units: u32,
-    left: usize,
-    keep: usize,
-    from: usize,
-}
-
-/// The next token of the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    Param,
-    Length,
-    End,
-}
-
-impl ParamReader {
-    /// Begins a call with `params` parameters.
-    #[inline(always)]
-    pub(crate) fn begin(&mut self, params: u32) -> Result<Next, DecodeError> {
-        if params > limits::CLAIMED {
-            return Err(DecodeError::Claims(params));
-        }
-        (self.params, self.params_left, self.values, self.values_left) = (params, params, 0, 0);
-        self.pieces.clear();
-        self.copied = false;
-        self.budget = limits::CALL_TEXT;
-        Ok(self.next())
-    }
-
-    #[inline(always)]
-    const fn next(&self) -> Next {
-        match (self.values_left, self.params_left) {
-            (0, 0) => Next::End,
-            (0, _) => Next::Param,
-            _ => Next::Length,
-        }
-    }
-
-    /// Reads all parameters of a call; `None` if they are not whole in the input or exceed a limit.
-    #[inline(always)]
-    fn whole(&mut self, params: u32, token: &mut Scan<'_>, input: &[u8]) -> Option<()> {
-        self.begin(params).ok()?;
-        for _ in 0..params {
-            let (id, values) = (token.varint()?, token.varint()?);
-            if values > limits::CLAIMED {
-                return None;
-            }
-            (self.id, self.units) = (id, 0);
-            self.values += values;
-            if values == 0 {
-                self.put(0, 0);
-            }
-            for _ in 0..values {
-                self.units = token.varint()?;
-                if self.units > limits::TEXT || self.pieces.len() >= limits::CALL_VALUES {
-                    return None;
-                }
-                let (from, length) = (input.len() - token.rest().len(), 2 * self.units as usize);
-                self.budget = self.budget.checked_sub(length)?;
-                if token.up_to(length).len() < length {
-                    return None;
-                }
-                self.put(from, from + length);
-            }
-        }
-        (self.params_left, self.values_left) = (0, 0);
-        Some(())
-    }
-
-    /// Reads the id of a parameter and the number of its values.
-    pub(crate) fn param(&mut self, scan: &mut Scan<'_>) -> Result<Option<Next>, DecodeError> {
-        let mut token = *scan;
-        let (Some(id), Some(values)) = (token.varint(), token.varint()) else { return Ok(None) };
-        *scan = token;
-        if values > limits::CLAIMED {
-            return Err(DecodeError::Claims(values));
-        }
-        self.id = id;
-        self.params_left -= 1;
-        self.values_left = values;
-        self.values += values;
-        if values == 0 {
-            // A parameter without a value counts as present: call.red may have none.
-            self.units = 0;
-            self.put(0, 0);
-        }
-        Ok(Some(self.next()))
-    }
-
-    /// Reads the length of a value.
-    pub(crate) fn length(&mut self, scan: &mut Scan<'_>) -> Result<Option<()>, DecodeError> {
-        let Some(units) = scan.varint() else { return Ok(None) };
-        if units > limits::UNITS {
-            return Err(DecodeError::Units(units));
-        }
-        self.units = units;
-        self.left = 2 * units as usize;
-        let full = self.pieces.len() >= limits::CALL_VALUES;
-        // Whole units only.
-        self.keep =
-            if full { 0 } else { self.left.min(2 * limits::TEXT as usize).min(self.budget & !1) };
-        self.budget -= self.keep;
-        self.from = self.copies.len();
-        Ok(Some(()))
-    }
-
-    /// Reads a value; `None` until it is whole. `input`: the bytes with which `scan` began.
-    pub(crate) fn value(&mut self, scan: &mut Scan<'_>, input: &[u8]) -> Option<Next> {
-        if !self.copied && scan.rest().len() < self.left {
-            self.copy(input);
-            self.from = self.copies.len();
-        }
-        let from = input.len() - scan.rest().len();
-        let piece = scan.up_to(self.left);
-        self.left -= piece.len();
-        let (keep, _) = piece.split_at(self.keep.min(piece.len()));
-        if self.copied {
-            self.copies.extend_from_slice(keep);
-            self.keep -= keep.len();
-            if self.left > 0 {
-                return None;
-            }
-            self.put(self.from, self.copies.len());
-        } else {
-            self.put(from, from + keep.len());
-        }
-        self.values_left -= 1;
-        Some(self.next())
-    }
-
-    #[inline(always)]
-    fn put(&mut self, from: usize, to: usize) {
-        if self.pieces.len() < limits::CALL_VALUES {
-            self.pieces.push(Piece { id: self.id, from, to, units: self.units });
-        }
-    }
-
-    /// Copies the values of an unfinished call out of `input`, which is gone at the next `step`.
-    pub(crate) fn copy_unfinished(&mut self, input: &[u8]) {
-        if !self.copied && !self.pieces.is_empty() {
-            self.copy(input);
-            self.from = self.copies.len();
-        }
-    }
-
-    fn copy(&mut self, input: &[u8]) {
-        self.copied = true;
-        self.copies.clear();
-        for piece in &mut self.pieces {
-            let from = self.copies.len();
-            self.copies.extend_from_slice(input.get(piece.from..piece.to).unwrap_or_default());
-            (piece.from, piece.to) = (from, self.copies.len());
-        }
-    }
-
-    /// All parameters, after [`Next::End`].
-    #[inline(always)]
-    pub(crate) fn params<'a>(&'a self, input: &'a [u8]) -> Params<'a> {
-        let text = if self.copied { &self.copies } else { input };
-        Params { pieces: &self.pieces, text, count: self.params, values: self.values }
-    }
-
-    /// Clears the values after a call was reported.
-    #[inline(always)]
-    pub(crate) fn end(&mut self) {
-        self.pieces.clear();
-        if self.copied {
-            shrink(&mut self.copies);
-            self.copied = false;
-        }
-    }
 }

@@ -20,7 +20,6 @@ use super::trace::{TraceReader, TraceVisitor};
 use super::values::{ValueReader, ValueVisitor};
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::interner::Interner;
-use crate::sources::profiler::limits;
 use crate::sources::profiler::wire::command::{Opened, StreamKind};
 
 /// Counts of a stream, over all its files.
@@ -224,7 +223,7 @@ pub(crate) type ErrorAt = (u64, DecodeError);
 #[derive(Debug)]
 pub(crate) enum Decoder {
     Trace(Box<Resume<TraceReader>>),
-    Calls(Box<(Resume<CallReader>, Threads)>),
+    Calls(Box<Resume<CallReader>>),
     Values(Box<Resume<ValueReader>>, BigKind),
     Dictionary(Box<Resume<Phrases<DictionaryReader>>>),
     Suspend(Box<Resume<Phrases<PauseReader>>>),
@@ -242,9 +241,6 @@ pub(crate) struct BigKind {
     file: u32,
 }
 
-/// Thread names of one file of calls; `None` if a limit rejected the name.
-pub(crate) type Threads = Vec<Option<Arc<str>>>;
-
 impl Decoder {
     pub(crate) fn new(kind: StreamKind, sequence: i32) -> Self {
         let file = sequence.cast_unsigned().wrapping_add(1);
@@ -252,9 +248,7 @@ impl Decoder {
             |positional| Box::new(Resume::new(Phrases::new(DictionaryReader::new(positional))));
         match kind {
             StreamKind::Trace => Self::Trace(Box::new(Resume::new(TraceReader::new(file)))),
-            StreamKind::Calls => {
-                Self::Calls(Box::new((Resume::new(CallReader::default()), Threads::new())))
-            }
+            StreamKind::Calls => Self::Calls(Box::new(Resume::new(CallReader::default()))),
             StreamKind::Xml => Self::Values(
                 Box::new(Resume::new(ValueReader::default())),
                 BigKind { xml: true, file },
@@ -277,7 +271,7 @@ impl Decoder {
     pub(crate) fn memory(&self) -> usize {
         const USUAL: usize = 1 << 10;
         match self {
-            Self::Calls(calls) => 2 * USUAL + calls.1.capacity() * size_of::<Option<Arc<str>>>(),
+            Self::Calls(calls) => 2 * USUAL + calls.machine.memory(),
             _ => USUAL,
         }
     }
@@ -290,10 +284,7 @@ impl Decoder {
     ) -> Result<(), ErrorAt> {
         match self {
             Self::Trace(trace) => feed(trace, bytes, &mut ToObserver { observer, words }),
-            Self::Calls(calls) => {
-                let (calls, threads) = &mut **calls;
-                feed(calls, bytes, &mut CallsToObserver { observer, words, threads })
-            }
+            Self::Calls(calls) => feed(calls, bytes, &mut ToObserver { observer, words }),
             Self::Values(values, kind) => {
                 feed(values, bytes, &mut ValuesToObserver { observer, kind: *kind })
             }
@@ -320,7 +311,7 @@ impl Decoder {
         // The type of the visitor does not matter here.
         match std::mem::replace(self, Self::Opaque) {
             Self::Trace(trace) => !trace.is_whole::<ToObserver<'_, O>>(),
-            Self::Calls(calls) => !calls.0.is_whole::<CallsToObserver<'_, O>>(),
+            Self::Calls(calls) => !calls.is_whole::<ToObserver<'_, O>>(),
             Self::Values(values, _) => !values.is_whole::<ValuesToObserver<'_, O>>(),
             Self::Dictionary(dictionary) => !dictionary.is_whole::<ToObserver<'_, O>>(),
             Self::Suspend(suspend) => !suspend.is_whole::<ToObserver<'_, O>>(),
@@ -414,26 +405,14 @@ impl<O: Observer + ?Sized> GcVisitor for ToObserver<'_, O> {
     }
 }
 
-struct CallsToObserver<'a, O: ?Sized> {
-    observer: &'a mut O,
-    words: &'a Dictionary,
-    threads: &'a mut Threads,
-}
-
-impl<O: Observer + ?Sized> CallVisitor for CallsToObserver<'_, O> {
-    fn thread(&mut self, name: Text<'_>) {
-        if self.threads.len() < limits::THREADS {
-            let name = self.words.share(name);
-            self.threads.push(name);
-        }
+impl<O: Observer + ?Sized> CallVisitor for ToObserver<'_, O> {
+    fn thread(&mut self, name: Text<'_>) -> Option<Arc<str>> {
+        self.words.share(name)
     }
 
     #[inline(always)]
-    fn call(&mut self, call: Call<'_>) {
-        // Shorter lifetimes than those of the argument: the thread's name is ours.
-        let mut call = call;
-        call.thread_name = self.threads.get(call.thread as usize).and_then(Option::as_ref);
-        self.observer.call(&call, self.words);
+    fn call(&mut self, call: &Call<'_>) {
+        self.observer.call(call, self.words);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The streams that an agent sends, and the records in them (docs/protocols/java-profiler.md B).
 
+mod call_params;
 mod calls;
 pub(super) mod decode;
 pub(super) mod error;
@@ -13,3 +14,4 @@ pub(super) mod short_event;
 mod tests;
 mod trace;
 mod values;
+mod window;

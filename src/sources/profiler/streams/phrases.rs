@@ -10,7 +10,7 @@
 
 use super::error::DecodeError;
 use super::record::{Definition, Pause};
-use super::scan::{Machine, Scan, Text, TextReader};
+use super::scan::{Machine, Numbers, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
 /// Reads the lengths of phrases and passes the records to `M`.

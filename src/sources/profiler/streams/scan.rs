@@ -69,10 +69,30 @@ impl<'a> Scan<'a> {
         self.rest = rest;
         Some(u64::from_be_bytes(*raw))
     }
+}
 
+/// The numbers of a record. `None`: a number is not whole, or of a size that the reader leaves to
+/// another one.
+pub(crate) trait Numbers: Copy {
+    fn varint(&mut self) -> Option<u32>;
+
+    #[inline(always)]
+    fn zigzag(&mut self) -> Option<i32> {
+        let raw = self.varint()?;
+        Some((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed())
+    }
+
+    /// A varlong as a 64-bit pattern.
+    fn varlong(&mut self) -> Option<u64>;
+
+    /// Eight varlongs at once; `None` unless each is one byte.
+    fn eight_small(&mut self) -> Option<[u8; 8]>;
+}
+
+impl Numbers for Scan<'_> {
     /// Most varints are one byte.
     #[inline(always)]
-    pub(crate) fn varint(&mut self) -> Option<u32> {
+    fn varint(&mut self) -> Option<u32> {
         match self.rest {
             [a, rest @ ..] if *a < 0x80 => {
                 self.rest = rest;
@@ -94,15 +114,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    #[inline]
-    pub(crate) fn zigzag(&mut self) -> Option<i32> {
-        let raw = self.varint()?;
-        Some((raw >> 1).cast_signed() ^ -(raw & 1).cast_signed())
-    }
-
-    /// A varlong as a 64-bit pattern.
     #[inline(always)]
-    pub(crate) fn varlong(&mut self) -> Option<u64> {
+    fn varlong(&mut self) -> Option<u64> {
         match self.rest {
             [a, rest @ ..] if *a < 0x80 => {
                 self.rest = rest;
@@ -120,9 +133,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Eight varlongs at once; `None` unless each is one byte.
     #[inline(always)]
-    pub(crate) fn eight_small(&mut self) -> Option<[u8; 8]> {
+    fn eight_small(&mut self) -> Option<[u8; 8]> {
         let (eight, rest) = self.rest.split_first_chunk()?;
         if u64::from_ne_bytes(*eight) & 0x8080_8080_8080_8080 != 0 {
             return None;

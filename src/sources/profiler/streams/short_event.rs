@@ -5,12 +5,14 @@ use crate::sources::profiler::dictionary::Dictionary;
 
 /// Receives the events of [`ShortEvents`].
 pub trait StepVisitor {
+    /// The events that follow are at this time.
+    fn time(&mut self, time_ms: i64);
     /// The thread entered a method.
-    fn enter(&mut self, method: u32, time_ms: i64);
+    fn enter(&mut self, method: u32);
     /// The thread left the innermost method.
-    fn exit(&mut self, time_ms: i64);
+    fn exit(&mut self);
     /// A parameter of the innermost method, without its value.
-    fn tag(&mut self, param: u32, time_ms: i64);
+    fn tag(&mut self, param: u32);
 }
 
 /// How many events of each kind there are.
@@ -60,41 +62,66 @@ impl<'a> ShortEvents<'a> {
     pub fn read(&mut self, visitor: &mut impl StepVisitor) {
         let (mut rest, mut now_ms) = (self.rest, self.time_ms);
         let StepCounts { mut enters, mut exits, mut tags } = self.counts;
+        visitor.time(now_ms);
         while let Some(first) = rest.first_chunk() {
             let word = u64::from_le_bytes(*first);
-            let time_ms = now_ms.wrapping_add((word >> 2 & 0x1f).cast_signed());
-            if word & 0x83 == 1 {
+            let kind = word & 0x83;
+            if kind == 1 {
                 (_, rest) = rest.split_at(1);
-                (now_ms, exits) = (time_ms, exits.wrapping_add(1));
-                visitor.exit(time_ms);
+                pass(word, &mut now_ms, visitor);
+                exits = exits.wrapping_add(1);
+                visitor.exit();
                 continue;
             }
-            // The end of a block, a long distance, or an id of more than two bytes.
-            if word & 0x81 != 0 || word & 0x80_8000 == 0x80_8000 {
+            // The end of a block, or a long distance.
+            if kind & 0x81 != 0 {
                 break;
             }
-            let two = word >> 15 & 1;
-            let id = (word >> 8 & 0x7f) as u32 | ((word >> 9 & 0x3f80) as u32 * two as u32);
-            if word & 2 == 0 {
-                (_, rest) = rest.split_at(2 + two as usize);
-                (now_ms, enters) = (time_ms, enters.wrapping_add(1));
-                visitor.enter(id, time_ms);
+            let Some((id, behind)) = short_id(word >> 8) else { break };
+            if kind == 0 {
+                (_, rest) = rest.split_at(1 + behind);
+                pass(word, &mut now_ms, visitor);
+                enters = enters.wrapping_add(1);
+                visitor.enter(id);
                 continue;
             }
-            let Some(behind) = tag_length(word >> (16 + 8 * two))
-                .and_then(|length| rest.get(2 + two as usize + length..))
+            let Some(after) = tag_length(word >> (8 + 8 * behind))
+                .and_then(|length| rest.get(1 + behind + length..))
             else {
                 break;
             };
             if !self.words.is_plain(id) {
                 break;
             }
-            rest = behind;
-            (now_ms, tags) = (time_ms, tags.wrapping_add(1));
-            visitor.tag(id, time_ms);
+            rest = after;
+            pass(word, &mut now_ms, visitor);
+            tags = tags.wrapping_add(1);
+            visitor.tag(id);
         }
         (self.rest, self.time_ms) = (rest, now_ms);
         self.counts = StepCounts { enters, exits, tags };
+    }
+}
+
+/// Adds the distance of an event, which is in its first byte. Most are 0.
+#[inline(always)]
+fn pass(word: u64, now_ms: &mut i64, visitor: &mut impl StepVisitor) {
+    if word & 0x7c != 0 {
+        *now_ms = now_ms.wrapping_add((word >> 2 & 0x1f).cast_signed());
+        visitor.time(*now_ms);
+    }
+}
+
+/// The id at the low byte, and its length; `None` if that is more than two bytes.
+#[inline(always)]
+const fn short_id(word: u64) -> Option<(u32, usize)> {
+    let low = (word & 0x7f) as u32;
+    if word & 0x80 == 0 {
+        Some((low, 1))
+    } else if word & 0x8000 == 0 {
+        Some((low | (word >> 1 & 0x3f80) as u32, 2))
+    } else {
+        None
     }
 }
 

@@ -14,7 +14,7 @@
 
 use super::error::DecodeError;
 use super::record::{Block, Reference, TagValue, TraceEvent, TraceKind};
-use super::scan::{Machine, Scan, Text, TextReader};
+use super::scan::{Machine, Numbers, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
 /// Receives events.

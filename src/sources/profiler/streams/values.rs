@@ -2,7 +2,7 @@
 //! other.
 
 use super::error::DecodeError;
-use super::scan::{Machine, Scan, Text, TextReader};
+use super::scan::{Machine, Numbers, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 
 /// Receives values.

@@ -134,9 +134,12 @@ fn a_packed_record_is_the_one_that_is_told() {
             ["Main.run", "C.a\0b", "", "com.example.Quite.aLongName"][(method + later) % 4];
         let mut copy = PendingCall::default();
         copy.take(&call);
-        assert!(!told.pack(&call, || Some(method), &words, &mut slow), "it takes updates only");
+        assert!(
+            !told.pack(&call, call.is_error(&words), || Some(method), &words, &mut slow),
+            "it takes updates only"
+        );
         told.emit(&copy, Some(method), &words, &mut slow);
-        assert!(packed.pack(&call, || Some(method), &words, &mut fast));
+        assert!(packed.pack(&call, call.is_error(&words), || Some(method), &words, &mut fast));
         assert_eq!(slow.records.packed(), fast.records.packed(), "{call:?}");
         slow.records.clear();
         fast.records.clear();

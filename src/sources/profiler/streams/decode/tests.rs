@@ -166,32 +166,42 @@ fn streams_that_nobody_opened_are_passed_over() {
 #[derive(Debug, Default)]
 struct Trace {
     in_steps: bool,
-    /// Times, and ids of methods (ENTER: 0) and parameters (TAG: 2).
-    steps: Vec<(i64, u8, u32)>,
+    steps: Steps,
     /// Those of `steps` that came one by one.
     events: usize,
     ends: Vec<u32>,
     lost: u64,
 }
 
-impl StepVisitor for Vec<(i64, u8, u32)> {
-    fn enter(&mut self, method: u32, time_ms: i64) {
-        self.push((time_ms, 0, method));
+#[derive(Debug, Default)]
+struct Steps {
+    now_ms: i64,
+    /// Times, and ids of methods (ENTER: 0) and parameters (TAG: 2).
+    all: Vec<(i64, u8, u32)>,
+}
+
+impl StepVisitor for Steps {
+    fn time(&mut self, time_ms: i64) {
+        self.now_ms = time_ms;
     }
-    fn exit(&mut self, time_ms: i64) {
-        self.push((time_ms, 1, 0));
+    fn enter(&mut self, method: u32) {
+        self.all.push((self.now_ms, 0, method));
     }
-    fn tag(&mut self, param: u32, time_ms: i64) {
-        self.push((time_ms, 2, param));
+    fn exit(&mut self) {
+        self.all.push((self.now_ms, 1, 0));
+    }
+    fn tag(&mut self, param: u32) {
+        self.all.push((self.now_ms, 2, param));
     }
 }
 
 impl Observer for Trace {
     fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
+        self.steps.time(event.time_ms);
         match event.kind {
-            TraceKind::Enter { method } => self.steps.enter(method, event.time_ms),
-            TraceKind::Exit => self.steps.exit(event.time_ms),
-            TraceKind::Tag { param, .. } => self.steps.tag(param, event.time_ms),
+            TraceKind::Enter { method } => self.steps.enter(method),
+            TraceKind::Exit => self.steps.exit(),
+            TraceKind::Tag { param, .. } => self.steps.tag(param),
         }
         self.events += 1;
     }
@@ -200,9 +210,9 @@ impl Observer for Trace {
     }
     fn short_events(&mut self, _: &Block, events: &mut ShortEvents<'_>) {
         assert!(self.in_steps);
-        let before = self.steps.len();
+        let before = self.steps.all.len();
         events.read(&mut self.steps);
-        assert_eq!(events.counts().all() as usize, self.steps.len() - before);
+        assert_eq!(events.counts().all() as usize, self.steps.all.len() - before);
     }
     fn trace_block_end(&mut self, _: &Block, events: u32) {
         self.ends.push(events);
@@ -268,12 +278,12 @@ fn steps_are_the_events_without_their_values() {
         trace
     };
     let wanted = played(false, bytes.len());
-    assert!(wanted.steps.len() > 3_000 && wanted.lost > 1_000 && wanted.ends.len() == 20);
-    assert_eq!(wanted.events, wanted.steps.len());
+    assert!(wanted.steps.all.len() > 3_000 && wanted.lost > 1_000 && wanted.ends.len() == 20);
+    assert_eq!(wanted.events, wanted.steps.all.len());
     for size in (1..40).chain([255, 1_024, bytes.len()]) {
         let got = played(true, size);
-        assert_eq!(got.steps, wanted.steps, "pieces of {size} bytes");
+        assert_eq!(got.steps.all, wanted.steps.all, "pieces of {size} bytes");
         assert_eq!((got.lost, got.ends), (wanted.lost, wanted.ends.clone()));
-        assert!(size < 1_000 || got.events * 3 < got.steps.len(), "{}", got.events);
+        assert!(size < 1_000 || got.events * 3 < got.steps.all.len(), "{}", got.events);
     }
 }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Scan, Text, TextReader};
+use super::{Numbers, Scan, Text, TextReader};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::streams::error::DecodeError;
 use crate::sources::profiler::testkit::Bytes;
