@@ -1,6 +1,7 @@
 //! Captures of three runtimes, and streams made by hand (qa/corpus/dotnet).
 
 mod captures;
+mod follow;
 mod hand;
 mod hostile;
 mod pieces;
