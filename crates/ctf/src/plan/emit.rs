@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::choice::{self, Choice};
-use super::fixed::{Fixed, FixedKind};
 use super::node::{Kind, NodeId, Nodes, Target};
 use super::op::{BitField, Class, Op};
 use super::place::Place;
+use super::step::{self, Step, StepKind};
 use crate::ByteOrder;
 use crate::error::{DeclarationError, malformed};
 use crate::number_layout::NumberLayout;
@@ -23,14 +23,15 @@ const BLOCK: u64 = 1 << 27;
 pub(crate) struct Code {
     pub(super) ops: Vec<Op>,
     /// Fields of blocks.
-    pub(super) fixed: Vec<Fixed>,
+    pub(super) fixed: Vec<Step>,
     pub(super) choices: Vec<Choice>,
     /// Number of slots that the code uses.
     pub(crate) slots: u32,
     /// Whether the code updates the clock.
     pub(crate) clocked: bool,
-    /// Whether all operations are [`Op::is_bytewise`].
-    pub(super) bytewise: bool,
+    /// The operations of code whose fields all start at bytes, as those of most event record classes
+    /// that are more than a block. Empty for other code.
+    pub(super) steps: Vec<Step>,
 }
 
 /// The position and surroundings of compiled code.
@@ -83,7 +84,7 @@ pub(crate) fn compile(
         emit.class(class)?;
     }
     emit.settle();
-    emit.code.bytewise = emit.code.ops.iter().all(Op::is_bytewise);
+    emit.code.steps = step::steps(&emit.code.ops, &emit.code.fixed).unwrap_or_default();
     Ok(emit.code)
 }
 
@@ -169,7 +170,7 @@ impl Emit<'_> {
     }
 
     /// Adds a field at a constant byte offset of the block.
-    fn fixed(&mut self, fixed: Fixed) {
+    fn fixed(&mut self, fixed: Step) {
         let first = index(self.code.fixed.len());
         self.code.fixed.push(fixed);
         match self.code.ops.last_mut() {
@@ -234,7 +235,7 @@ impl Emit<'_> {
             }
             FieldClassKind::SizedString(length, encoding) => {
                 match (small(length, 8), encoding) {
-                    (Some(bytes), Encoding::Utf8) => self.bytes(FixedKind::String, bytes, node),
+                    (Some(bytes), Encoding::Utf8) => self.bytes(StepKind::String, bytes, node),
                     (Some(bytes), _) => {
                         let at = self.room(8, u64::from(bytes) * 8) / 8;
                         self.push(Op::Chars { encoding: *encoding, at, bytes, node });
@@ -248,7 +249,7 @@ impl Emit<'_> {
             }
             FieldClassKind::Blob(length, _) => {
                 match small(length, 8) {
-                    Some(bytes) => self.bytes(FixedKind::Blob, bytes, node),
+                    Some(bytes) => self.bytes(StepKind::Blob, bytes, node),
                     None => {
                         let slot = self.bytes_of(node, length)?;
                         self.push(Op::BlobOf { slot, node });
@@ -270,9 +271,9 @@ impl Emit<'_> {
     }
 
     /// Adds a string or BLOB of a static length at a constant offset.
-    fn bytes(&mut self, kind: FixedKind, bytes: u32, node: NodeId) {
+    fn bytes(&mut self, kind: StepKind, bytes: u32, node: NodeId) {
         let at = self.room(8, u64::from(bytes) * 8) / 8;
-        self.fixed(Fixed { kind, element: NumberLayout::U8, at, bytes, node });
+        self.fixed(Step { kind, element: NumberLayout::U8, at, bytes, node });
     }
 
     /// Aligns to a byte for a dynamic length. Returns the slot of the length.
@@ -322,7 +323,7 @@ impl Emit<'_> {
         match load {
             Some(load) if self.at_byte(at) => {
                 let bytes = index(load.size());
-                self.fixed(Fixed { kind: load.into(), element: load, at: at / 8, bytes, node });
+                self.fixed(Step { kind: load.into(), element: load, at: at / 8, bytes, node });
             }
             _ => self.push(Op::Bits { form, at, node }),
         }
@@ -361,8 +362,8 @@ impl Emit<'_> {
                 let at = self.room(class.align(), u64::from(count) * bits);
                 if self.at_byte(at) {
                     let bytes = count * index(load.size());
-                    self.fixed(Fixed {
-                        kind: FixedKind::Packed,
+                    self.fixed(Step {
+                        kind: StepKind::Packed,
                         element: load,
                         at: at / 8,
                         bytes,

@@ -14,13 +14,13 @@
 mod choice;
 mod cursor;
 mod emit;
-mod fixed;
 mod header;
 mod node;
 mod op;
 mod place;
 mod resolve;
 mod run;
+mod step;
 mod survey;
 
 pub(crate) use cursor::{Checkpoint, Cursor, DecodeError, advance};

@@ -62,18 +62,3 @@ pub(super) enum Op {
     /// The structure ends.
     Close { node: NodeId },
 }
-
-impl Op {
-    /// Whether the operation is one of those of most event record classes, and starts and ends at a
-    /// byte if the operation before it ends at one.
-    pub(super) const fn is_bytewise(&self) -> bool {
-        match *self {
-            Self::Block { align, bits, .. } => align <= 3 && bits.is_multiple_of(8),
-            Self::Text { encoding: Encoding::Utf8, .. }
-            | Self::CharsOf { encoding: Encoding::Utf8, .. }
-            | Self::PackedOf { .. }
-            | Self::Save { .. } => true,
-            _ => false,
-        }
-    }
-}

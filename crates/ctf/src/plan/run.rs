@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::cursor::{Cursor, DecodeError, align_up, byte};
 use super::emit::Code;
-use super::fixed;
 use super::node::{NodeId, Nodes};
 use super::op::{BitField, Class, Op};
+use super::step;
 use crate::bits;
 use crate::error::Violation;
 use crate::schema::Encoding;
@@ -36,6 +36,8 @@ pub(crate) fn run<'a, V: Visitor<'a> + ?Sized>(
     }
 }
 
+/// Not a part of its caller, so that both have registers enough.
+#[inline(never)]
 fn several<'a, V: Visitor<'a> + ?Sized>(
     code: &Code,
     nodes: &Nodes,
@@ -43,57 +45,16 @@ fn several<'a, V: Visitor<'a> + ?Sized>(
     visitor: &mut V,
 ) -> Result<(), DecodeError> {
     let all = 0..code.ops.len();
-    if !code.bytewise || !cursor.bit.is_multiple_of(8) {
+    if code.steps.is_empty() || !(cursor.bit | cursor.end).is_multiple_of(8) {
         return steps(code, nodes, all, cursor, visitor);
     }
     cursor.can_work()?;
-    let Some(bytes) = whole_bytes(code, cursor, visitor) else {
+    if step::all(&code.steps, cursor, visitor).is_none() {
         // Once more, to find out what is wrong.
         return steps(code, nodes, all, cursor, &mut Nobody);
-    };
-    cursor.worked(all.len() as u64);
-    cursor.bit += bytes as u64 * 8;
-    Ok(())
-}
-
-/// Most event record classes: every field starts at a byte, wherever it is. Returns the number of
-/// bytes; `None`: some are missing.
-#[inline(always)]
-fn whole_bytes<'a, V: Visitor<'a> + ?Sized>(
-    code: &Code,
-    cursor: &mut Cursor<'a>,
-    visitor: &mut V,
-) -> Option<usize> {
-    let all = cursor.rest();
-    let (mut rest, mut last) = (all, 0);
-    for op in &code.ops {
-        match *op {
-            Op::Block { count, bits, first, .. } => {
-                let bytes;
-                (bytes, rest) = rest.split_at_checked(bits as usize / 8)?;
-                last = fields(code, first, count, bytes, visitor);
-            }
-            Op::Text { node, .. } => {
-                let text = rest.get(..string::zero_byte(rest)?)?;
-                rest = rest.get(text.len() + 1..)?;
-                visitor.string(node, text);
-            }
-            Op::Save { slot } => cursor.keep(slot, last),
-            Op::PackedOf { layout, slot, node } => {
-                let bytes;
-                let size = usize::try_from(cursor.slot(slot)).ok()?.checked_mul(layout.size())?;
-                (bytes, rest) = rest.split_at_checked(size)?;
-                visitor.packed(node, Packed::new(bytes, layout));
-            }
-            Op::CharsOf { slot, node, .. } => {
-                let bytes;
-                (bytes, rest) = rest.split_at_checked(usize::try_from(cursor.slot(slot)).ok()?)?;
-                visitor.string(node, string::until_nul(bytes, Encoding::Utf8));
-            }
-            _ => return None,
-        }
     }
-    Some(all.len() - rest.len())
+    cursor.worked(all.len() as u64);
+    Ok(())
 }
 
 /// State shared by rare and common operations.
@@ -203,7 +164,7 @@ fn fields<'a, V: Visitor<'a> + ?Sized>(
     let Some(fields) = fields else { return 0 };
     let mut last = 0;
     for field in fields {
-        let bits = fixed::field(field, bytes, visitor);
+        let bits = step::field(field, bytes, visitor);
         debug_assert!(bits.is_some(), "field {field:?} beyond its block");
         last = bits.unwrap_or_default();
     }
