@@ -8,11 +8,13 @@
 //!
 //! Without CTF_TRACES a capture is read. A relay daemon within this process reads packets from
 //! their files, in pieces as from a socket, and passes them to the whole collector. `records`:
-//! every event becomes a record. `counted`: events are only counted. `two_threads`: two relay
-//! daemons, with one half of the packets each, and their collectors.
+//! every event becomes a record, and nobody reads them. `one_client`: a client fetches after each
+//! packet, with the limits of the PMDA: 1,000 records. `all_read`: it fetches until it has all
+//! records. `counted`: events are only counted. `two_threads`: two relay daemons,
+//! with one half of the packets each, and their collectors.
 //!
 //! With `-- --ratio [ROUNDS]` this reader and the others run in turn, and the median ratio of the
-//! rounds is printed. `--once records DIR` (or `counted`) reads once without measuring, for perf,
+//! rounds is printed. `--once records DIR` (or `read`, `counted`) reads once without measuring, for perf,
 //! callgrind and peak memory. `--once sum DIR` prints a sum of all bytes of all records, to compare
 //! with another version's.
 #![allow(
@@ -34,7 +36,8 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use pmdaapm::model::{Now, Stamp};
+use pmdaapm::events::{self, ReadRequest, Resolutions};
+use pmdaapm::model::{EventKindId, Now, Pmid, Stamp};
 use pmdaapm::sources::lttng::viewer::{Pattern, Settings};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
 use pmdaapm::sources::{OwnSink, Sinks};
@@ -57,16 +60,25 @@ fn main() {
         if what == "sum" {
             return sum(&recorded);
         }
-        let records =
-            collect(&recorded, if what == "records" { RecordFilter::default() } else { counted() });
+        let records = match what.as_str() {
+            "records" => collect(&recorded, RecordFilter::default()),
+            "read" => all_read(&recorded),
+            _ => collect(&recorded, counted()),
+        };
         println!("{dir}: {records} records; {}", peak());
         return;
     }
     match peers::rounds() {
         Some(rounds) => {
-            let ours: [peers::Ours<Recorded>; 3] = [
+            let ours: [peers::Ours<Recorded>; 5] = [
                 ("records", |recorded| {
                     black_box(collect(recorded, RecordFilter::default()));
+                }),
+                ("one client", |recorded| {
+                    black_box(one_client(recorded));
+                }),
+                ("all read", |recorded| {
+                    black_box(all_read(recorded));
                 }),
                 ("two threads", |recorded| {
                     black_box(collect_by_two(recorded));
@@ -84,10 +96,12 @@ fn main() {
 /// Prints a sum of the bytes of all records.
 fn sum(recorded: &Recorded) {
     let store = Store::new(catalogue(), 400, Limits::default(), 2 << 30);
-    connection(&store, recorded, 0, 1, RecordFilter::default());
-    for stream in store.peers().iter().filter_map(|peer| {
-        Some(peer.existing_stream(pmdaapm::model::EventKindId::new(0))?.newest(usize::MAX))
-    }) {
+    connection(&store, recorded, 0, 1, RecordFilter::default(), |_| ());
+    for stream in store
+        .peers()
+        .iter()
+        .filter_map(|peer| Some(peer.existing_stream(EventKindId::new(0))?.newest(usize::MAX)))
+    {
         let sum = stream.iter().fold(0_u64, |sum, byte| {
             (sum.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95)
         });
@@ -128,6 +142,7 @@ fn connection(
     share: usize,
     shares: usize,
     filter: RecordFilter,
+    mut after_packet: impl FnMut(&Store),
 ) {
     let settings = Settings { patterns: vec![Pattern::parse("*").unwrap()], ..Settings::default() };
     let address = format!("127.0.0.1:{share}");
@@ -164,6 +179,7 @@ fn connection(
                 left -= relayd.more(&mut input, left.min(PIECE));
                 reader.feed(at(now), &mut input, &mut out).unwrap();
             }
+            after_packet(store);
         }
         now = now.max(reader.next_wakeup().unwrap());
         reader.tick(at(now), &mut out).unwrap();
@@ -175,14 +191,49 @@ fn records(store: &Store) -> u64 {
     store
         .peers()
         .iter()
-        .filter_map(|p| Some(p.existing_stream(pmdaapm::model::EventKindId::new(0))?.stats().count))
+        .filter_map(|p| Some(p.existing_stream(EventKindId::new(0))?.stats().count))
         .sum()
 }
 
 fn collect(recorded: &Recorded, filter: RecordFilter) -> u64 {
     let store = Store::new(catalogue(), 400, Limits::default(), BUDGET);
-    connection(&store, recorded, 0, 1, filter);
+    connection(&store, recorded, 0, 1, filter, |_| ());
     records(&store)
+}
+
+/// Bytes of one delivery, as of the PMDA.
+const DELIVERY: usize = 8 << 20;
+/// The limits of the PMDA for a client that fetches at least once a second.
+const ONE_CLIENT: events::Limits =
+    events::Limits { rate: 1 << 20, ..events::Limits::new(1000, DELIVERY) };
+/// No limit of the records.
+const ALL: events::Limits = events::Limits::new(usize::MAX, DELIVERY);
+
+/// Reads with one client that fetches `times` after each packet, or until there are no more records.
+/// Returns the number of records that it got.
+fn deliver(recorded: &Recorded, limits: events::Limits, times: usize) -> u64 {
+    let store = Store::new(catalogue(), 400, Limits::default(), BUDGET);
+    let want = Resolutions { low: false, high: true };
+    let request = ReadRequest::new(want, limits, Pmid::new(400, 0, 0));
+    let mut got = 0;
+    connection(&store, recorded, 0, 1, RecordFilter::default(), |store| {
+        for peer in store.peers().iter() {
+            let Some(stream) = peer.existing_stream(EventKindId::new(0)) else { continue };
+            got += (0..times)
+                .map(|_| black_box(stream.read(1, &request)).records as u64)
+                .take_while(|records| *records > 0)
+                .sum::<u64>();
+        }
+    });
+    got
+}
+
+fn one_client(recorded: &Recorded) -> u64 {
+    deliver(recorded, ONE_CLIENT, 1)
+}
+
+fn all_read(recorded: &Recorded) -> u64 {
+    deliver(recorded, ALL, usize::MAX)
 }
 
 fn collect_by_two(recorded: &Recorded) -> u64 {
@@ -190,7 +241,9 @@ fn collect_by_two(recorded: &Recorded) -> u64 {
     std::thread::scope(|scope| {
         for share in 0..2 {
             let store = &store;
-            scope.spawn(move || connection(store, recorded, share, 2, RecordFilter::default()));
+            scope.spawn(move || {
+                connection(store, recorded, share, 2, RecordFilter::default(), |_| ());
+            });
         }
     });
     records(&store)
@@ -225,6 +278,11 @@ fn b_two_threads(bencher: Bencher<'_, '_>, dir: &str) {
 #[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
 fn c_counted(bencher: Bencher<'_, '_>, dir: &str) {
     measure(bencher, dir, |recorded| collect(recorded, counted()), |_| 0);
+}
+
+#[divan::bench(args = peers::dirs(), sample_count = 5, sample_size = 1)]
+fn f_all_read(bencher: Bencher<'_, '_>, dir: &str) {
+    measure(bencher, dir, all_read, |recorded| recorded.events);
 }
 
 #[divan::bench(args = peers::dirs(), sample_count = 3, sample_size = 1)]

@@ -28,13 +28,42 @@ pub(crate) fn dirs() -> Vec<String> {
     there.map(|dir| dir.display().to_string()).into_iter().collect()
 }
 
-/// Run time of a reader, including less than 20 ms for its start; `None`: it is not installed or
+/// What one run took, in seconds.
+#[derive(Clone, Copy)]
+struct Took {
+    wall: f64,
+    /// CPU time of all threads, of the user and of the kernel.
+    cpu: f64,
+}
+
+/// CPU time of all children that have ended. The kernel shows it in steps of 10 ms.
+fn children() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Fields 16 and 17; the name before the first ones may have blanks.
+    let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+    fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// CPU time of this process.
+fn own() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default().as_secs_f64()
+}
+
+/// Measures `run` by the wall and by a clock of CPU time.
+fn measure<T>(cpu: fn() -> f64, run: impl FnOnce() -> T) -> (T, Took) {
+    let (start, before) = (Instant::now(), cpu());
+    let result = run();
+    (result, Took { wall: start.elapsed().as_secs_f64(), cpu: cpu() - before })
+}
+
+/// What a reader took, including less than 20 ms for its start; `None`: it is not installed or
 /// cannot read the trace.
-fn run((program, arguments): (&str, &[&str]), dir: &str) -> Option<Duration> {
+fn run((program, arguments): (&str, &[&str]), dir: &str) -> Option<Took> {
     let mut command = Command::new(program);
     command.args(arguments).arg(dir).stdout(Stdio::null()).stderr(Stdio::null());
-    let start = Instant::now();
-    command.status().is_ok_and(|status| status.success()).then(|| start.elapsed())
+    let (status, took) = measure(children, || command.status());
+    status.is_ok_and(|status| status.success()).then_some(took)
 }
 
 /// Measures a reader. `events`: number of events in the trace.
@@ -51,9 +80,24 @@ pub(crate) fn peer(
     bencher.counter(ItemsCount::new(events(dir))).bench_local(|| run(reader, dir));
 }
 
-fn median<T: Copy>(mut values: Vec<T>, order: impl Fn(&T, &T) -> std::cmp::Ordering) -> T {
-    values.sort_by(order);
-    values[values.len() / 2]
+/// The median of some times or ratios, and the least and the greatest.
+fn spread(mut values: Vec<f64>) -> Option<(f64, f64, f64)> {
+    values.sort_by(f64::total_cmp);
+    Some((*values.get(values.len() / 2)?, *values.first()?, *values.last()?))
+}
+
+fn median(took: &[Took], of: fn(&Took) -> f64) -> f64 {
+    spread(took.iter().map(of).collect()).map_or(0.0, |(median, ..)| median)
+}
+
+/// The ratios of each round: the faster of the others to ours.
+fn against(ours: &[Took], others: &[Vec<Took>], of: fn(&Took) -> f64) -> String {
+    let faster = |n| others.iter().filter_map(|took| took.get(n).map(of)).reduce(f64::min);
+    let ratios = ours.iter().enumerate().filter_map(|(n, ours)| Some(faster(n)? / of(ours)));
+    match spread(ratios.collect()) {
+        Some((median, least, most)) => format!("{median:6.2} x ({least:.2} to {most:.2})"),
+        None => "no other reader".to_owned(),
+    }
 }
 
 /// The number of rounds, if `--ratio [ROUNDS]` is among the arguments.
@@ -68,50 +112,34 @@ pub(crate) type Ours<T> = (&'static str, fn(&T));
 
 /// Runs our readers and the others in turn, `rounds` times, so that other load of the machine
 /// affects all readers of a round. Prints the medians of times and of the ratios of each round: the
-/// faster of the others to each of ours.
+/// faster of the others to each of ours. CPU time depends less on the load than time.
 pub(crate) fn ratio<T>(rounds: usize, load: impl Fn(&str) -> T, ours: &[Ours<T>]) {
+    const CPU: fn(&Took) -> f64 = |took| took.cpu;
+    const WALL: fn(&Took) -> f64 = |took| took.wall;
     for dir in dirs() {
         let loaded = load(&dir);
-        let mut times = vec![Vec::new(); ours.len()];
+        let mut took = vec![Vec::new(); ours.len()];
         let mut others = [Vec::new(), Vec::new()];
         // The first round is not counted: caches and memory are cold.
         for round in 0..=rounds {
-            for ((_, run), times) in ours.iter().zip(&mut times) {
-                let start = Instant::now();
-                run(&loaded);
-                times.push(start.elapsed().as_secs_f64());
+            for ((_, run), took) in ours.iter().zip(&mut took) {
+                took.push(measure(own, || run(&loaded)).1);
             }
-            for (reader, times) in [BABELTRACE2, BABELTRACE1].into_iter().zip(&mut others) {
-                times.extend(run(reader, &dir).map(|time| time.as_secs_f64()));
+            for (reader, took) in [BABELTRACE2, BABELTRACE1].into_iter().zip(&mut others) {
+                took.extend(run(reader, &dir));
             }
             if round == 0 {
-                times.iter_mut().chain(&mut others).for_each(Vec::clear);
+                took.iter_mut().chain(&mut others).for_each(Vec::clear);
             }
         }
         println!("{dir}, {rounds} rounds");
         let readers = [BABELTRACE2, BABELTRACE1].map(|(name, _)| name);
-        for (name, times) in readers.into_iter().zip(&others).filter(|(_, times)| !times.is_empty())
-        {
-            println!("  {name:14} {:8.3} s", median(times.clone(), f64::total_cmp));
+        for (name, took) in readers.into_iter().zip(&others).filter(|(_, took)| !took.is_empty()) {
+            println!("  {name:12} CPU {:7.3} s; {:7.3} s", median(took, CPU), median(took, WALL));
         }
-        let faster: Vec<_> = (0..rounds)
-            .filter_map(|n| others.iter().filter_map(|t| t.get(n).copied()).reduce(f64::min))
-            .collect();
-        for ((name, _), times) in ours.iter().zip(times) {
-            let ratios: Vec<_> =
-                times.iter().zip(&faster).map(|(ours, other)| other / ours).collect();
-            let against = if ratios.is_empty() {
-                "no other reader".to_owned()
-            } else {
-                let of = |part: fn(f64, f64) -> f64| ratios.iter().copied().reduce(part).unwrap();
-                format!(
-                    "{:6.2} x ({:.2} to {:.2})",
-                    median(ratios.clone(), f64::total_cmp),
-                    of(f64::min),
-                    of(f64::max)
-                )
-            };
-            println!("  {name:14} {:8.3} s {against}", median(times, f64::total_cmp));
+        for ((name, _), took) in ours.iter().zip(&took) {
+            let [cpu, wall] = [CPU, WALL].map(|of| (median(took, of), against(took, &others, of)));
+            println!("  {name:12} CPU {:7.3} s {}; {:7.3} s {}", cpu.0, cpu.1, wall.0, wall.1);
         }
     }
 }

@@ -6,12 +6,17 @@
 //! ```
 //!
 //! Without CTF_TRACES the largest available capture is used. Every field of every event is decoded
-//! and added to a sum, of texts the length and the last byte. `streams`: one stream after the other. `merged`: in time order. `threads`: a
-//! thread for each trace and processor, each with its share of the packets.
+//! and added to a sum, of texts the length and the last byte. `streams`: one stream after the other,
+//! from memory. `files`: the same, and every packet is read from its file. `merged`: in time order,
+//! from memory. `threads`: a thread for each trace and processor, each with its share of the packets.
 //!
-//! With `-- --ratio [ROUNDS]` ours and the others run alternately, and the median of the rounds'
-//! ratios is printed.
+//! With `-- --ratio [ROUNDS]` ours and the others run alternately, and the medians of CPU time, of
+//! time, and of the rounds' ratios are printed. The others read the files, which are in the page
+//! cache, and decode every field, too.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
+
+use std::fs::File;
+use std::io::Read;
 
 use ctf::fs::{Session, StreamFiles, TraceFiles};
 use ctf::{
@@ -21,15 +26,21 @@ use ctf::{
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 
+/// Bytes in which the size of a packet is.
+const PREFIX: usize = 4096;
+
 #[path = "../../../benches/lttng_kit/peers.rs"]
 mod peers;
 
 fn main() {
     match peers::rounds() {
         Some(rounds) => {
-            let ours: [peers::Ours<Vec<Loaded>>; 3] = [
+            let ours: [peers::Ours<Vec<Loaded>>; 4] = [
                 ("streams", |traces| {
                     black_box(streams(traces));
+                }),
+                ("files", |traces| {
+                    black_box(files(traces));
                 }),
                 ("merged", |traces| {
                     black_box(merged(traces));
@@ -44,9 +55,10 @@ fn main() {
     }
 }
 
-/// A trace and the bytes of its streams.
+/// A trace, the files of its streams and their bytes.
 struct Loaded {
     trace: Trace,
+    files: Vec<StreamFiles>,
     streams: Vec<Vec<u8>>,
 }
 
@@ -57,6 +69,7 @@ fn load(dir: &str) -> Vec<Loaded> {
     };
     let load = |files: &TraceFiles| Loaded {
         trace: files.trace.clone(),
+        files: files.streams.clone(),
         streams: files.streams.iter().map(whole).collect(),
     };
     session.traces().iter().map(load).collect()
@@ -130,13 +143,18 @@ impl<'t> EventVisitor<'t, '_> for Sum {
     fn done(&mut self) {}
 }
 
+/// Reads a packet. Returns its size in bytes and the stream's clock after it.
+fn packet(trace: &Trace, bytes: &[u8], clock: u64, sum: &mut Sum) -> (usize, u64) {
+    let mut packet = Packet::open(trace, bytes, clock).unwrap();
+    packet.read(sum).unwrap();
+    (usize::try_from(packet.info().packet_bits / 8).unwrap(), packet.clock())
+}
+
 fn stream(trace: &Trace, bytes: &[u8]) -> Sum {
     let (mut sum, mut at, mut clock) = (Sum::default(), 0, 0);
     while at < bytes.len() {
-        let mut packet = Packet::open(trace, &bytes[at..], clock).unwrap();
-        packet.read(&mut sum).unwrap();
-        (at, clock) =
-            (at + usize::try_from(packet.info().packet_bits / 8).unwrap(), packet.clock());
+        let (size, after) = packet(trace, &bytes[at..], clock, &mut sum);
+        (at, clock) = (at + size, after);
     }
     sum
 }
@@ -150,6 +168,30 @@ fn streams(traces: &[Loaded]) -> Sum {
         }
     }
     whole
+}
+
+fn files(traces: &[Loaded]) -> Sum {
+    let (mut sum, mut bytes) = (Sum::default(), Vec::new());
+    for loaded in traces {
+        for path in loaded.files.iter().flat_map(|stream| &stream.paths) {
+            let (mut file, mut clock) = (File::open(path).unwrap(), 0);
+            let mut fill = |bytes: &mut Vec<u8>, size: usize| {
+                let missing = size.saturating_sub(bytes.len()) as u64;
+                (&mut file).take(missing).read_to_end(bytes).unwrap();
+            };
+            loop {
+                fill(&mut bytes, PREFIX);
+                if bytes.is_empty() {
+                    break;
+                }
+                let size = Packet::size(&loaded.trace, &bytes).unwrap().unwrap();
+                fill(&mut bytes, usize::try_from(size).unwrap());
+                (_, clock) = packet(&loaded.trace, &bytes, clock, &mut sum);
+                bytes.drain(..usize::try_from(size).unwrap());
+            }
+        }
+    }
+    sum
 }
 
 fn merged(traces: &[Loaded]) -> Sum {
