@@ -3,10 +3,10 @@
 use pmdaapm::sources::mono;
 
 /// Hello with 185 counters and 22 samples; see benches/README.md.
-pub const CAPTURE: &[u8] = include_bytes!("../../qa/corpus/mono/c-file-all-gcpressure.bin");
+pub(crate) const CAPTURE: &[u8] = include_bytes!("../../qa/corpus/mono/c-file-all-gcpressure.bin");
 
 /// The session of process number `n`.
-pub fn session(n: usize) -> mono::Inspector {
+pub(crate) fn session(n: usize) -> mono::Inspector {
     let peer = mono::Peer {
         address: format!("127.0.0.1:{n}"),
         fallback: format!("127.0.0.1#{n}"),

@@ -267,7 +267,7 @@ impl Decoder {
     }
 
     /// Allocated bytes, estimated: the buffers of one record are bounded by
-    /// [`limits::CALL_TEXT`].
+    /// [`CALL_TEXT`](crate::sources::profiler::limits::CALL_TEXT).
     pub(crate) fn memory(&self) -> usize {
         const USUAL: usize = 1 << 10;
         match self {
