@@ -9,8 +9,9 @@
 //! ```
 //! Records are stored packed in high resolution: a delivery is an array header and at most two
 //! copies, for any number of clients. A producer may leave the packing to the reads instead: see
-//! [`Unpacked`]. Records of an idle stream may be compressed: see [`Stream::rest`]. A delivery in low resolution converts the header of each
-//! record; only clients that request it pay for that. Only filters examine single records.
+//! [`Unpacked`]. Records of an idle stream may be compressed: see [`Stream::rest`]. A delivery in low
+//! resolution converts the header of each record; only clients that request it pay for that. Only
+//! filters examine single records.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
