@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 
@@ -12,6 +13,10 @@ use super::files::{ProcDir, ProcFs};
 const LIST: u64 = 16 << 20;
 /// Files of one process that are looked at.
 const FILES: usize = 65_536;
+
+/// The kernel has found a connection: what it does not find now is closed. A kernel without such
+/// answers finds none.
+static ANSWERS: AtomicBool = AtomicBool::new(false);
 
 /// Something that can be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +32,12 @@ pub enum Holding {
 #[must_use]
 pub fn socket_inode(proc: &ProcFs, peer: SocketAddr, ours: SocketAddr) -> Option<u64> {
     match diag::inode(peer, ours) {
-        Ok(Some(inode)) => Some(inode),
-        // A kernel without such answers says the same of each connection: also of ours.
+        Ok(Some(inode)) => {
+            ANSWERS.store(true, Ordering::Relaxed);
+            Some(inode)
+        }
+        // Thousands of peers that leave at once must not cost a list each.
+        Ok(None) if ANSWERS.load(Ordering::Relaxed) => None,
         Ok(None) if matches!(diag::inode(ours, peer), Ok(Some(_))) => None,
         Ok(None) | Err(_) => listed(proc, peer),
     }
@@ -128,6 +137,22 @@ mod tests {
         }
     }
 
+    /// A /proc whose list has this connection.
+    fn listing(local: SocketAddr) -> ProcFs {
+        let root = std::env::temp_dir().join(format!("apm-list-{}", std::process::id()));
+        let net = root.join("self/net");
+        std::fs::create_dir_all(&net).expect("a folder");
+        let ip = match local.ip() {
+            IpAddr::V4(ip) => format!("{:08X}", u32::from_ne_bytes(ip.octets())),
+            IpAddr::V6(_) => "0".repeat(24) + &format!("{:08X}", u32::from_ne_bytes([0, 0, 0, 1])),
+        };
+        let line = format!("\n 0: {ip}:{:04X} 0:0 01 0:0 0:0 0 0 0 5 1\n", local.port());
+        std::fs::write(net.join("tcp"), line).expect("a file");
+        let proc = ProcFs::new(root);
+        assert_eq!(listed(&proc, local), Some(5));
+        proc
+    }
+
     #[test]
     fn connections_and_files_of_this_process() {
         let proc = ProcFs::new(PathBuf::from("/proc"));
@@ -144,7 +169,14 @@ mod tests {
             drop(client);
             assert_eq!(socket_inode(&proc, local, ours), None);
             assert_eq!(listed(&proc, local), None);
+            drop(listener);
+            if ANSWERS.load(Ordering::Relaxed) {
+                assert_eq!(socket_inode(&listing(local), local, ours), None, "no list is read");
+            }
         }
+        _ = std::fs::remove_dir_all(
+            std::env::temp_dir().join(format!("apm-list-{}", std::process::id())),
+        );
         let path = std::env::temp_dir().join(format!("apm-holds-{}", std::process::id()));
         let file = File::create(&path).expect("a file");
         let metadata = file.metadata().expect("metadata");
