@@ -1,8 +1,10 @@
 //! Which process has a connection or a file open.
 
 use std::ffi::CStr;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 
@@ -13,10 +15,8 @@ use super::files::{ProcDir, ProcFs};
 const LIST: u64 = 16 << 20;
 /// Files of one process that are looked at.
 const FILES: usize = 65_536;
-
-/// The kernel has found a connection: what it does not find now is closed. A kernel without such
-/// answers finds none.
-static ANSWERS: AtomicBool = AtomicBool::new(false);
+/// Time for a connection of this process to itself.
+const PROBE: Duration = Duration::from_secs(1);
 
 /// Something that can be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,15 +32,24 @@ pub enum Holding {
 #[must_use]
 pub fn socket_inode(proc: &ProcFs, peer: SocketAddr, ours: SocketAddr) -> Option<u64> {
     match diag::inode(peer, ours) {
-        Ok(Some(inode)) => {
-            ANSWERS.store(true, Ordering::Relaxed);
-            Some(inode)
-        }
-        // Thousands of peers that leave at once must not cost a list each.
-        Ok(None) if ANSWERS.load(Ordering::Relaxed) => None,
-        Ok(None) if matches!(diag::inode(ours, peer), Ok(Some(_))) => None,
+        Ok(Some(inode)) => Some(inode),
+        // The connection is closed. Thousands of peers that leave at once must not cost a list each.
+        Ok(None) if kernel_finds() => None,
         Ok(None) | Err(_) => listed(proc, peer),
     }
+}
+
+/// Whether the kernel finds connections that are open; one without such answers finds none. A
+/// connection of this process to itself tells, once.
+fn kernel_finds() -> bool {
+    static FINDS: OnceLock<bool> = OnceLock::new();
+    *FINDS.get_or_init(|| finds_own().unwrap_or(false))
+}
+
+fn finds_own() -> io::Result<bool> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let client = TcpStream::connect_timeout(&listener.local_addr()?, PROBE)?;
+    Ok(diag::inode(client.local_addr()?, client.peer_addr()?)?.is_some())
 }
 
 /// The same from the list of all connections: a port has only one to us. With thousands of them it
@@ -109,7 +118,6 @@ fn is(folder: &rustix::fd::OwnedFd, name: &CStr, what: Holding) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::net::{TcpListener, TcpStream};
     use std::os::unix::fs::MetadataExt;
     use std::path::PathBuf;
 
@@ -170,7 +178,7 @@ mod tests {
             assert_eq!(socket_inode(&proc, local, ours), None);
             assert_eq!(listed(&proc, local), None);
             drop(listener);
-            if ANSWERS.load(Ordering::Relaxed) {
+            if kernel_finds() {
                 assert_eq!(socket_inode(&listing(local), local, ours), None, "no list is read");
             }
         }
