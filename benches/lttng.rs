@@ -14,9 +14,9 @@
 //! with one half of the packets each, and their collectors.
 //!
 //! With `-- --ratio [ROUNDS]` this reader and the others run in turn, and the median ratio of the
-//! rounds is printed. `--once records DIR` (or `read`, `counted`) reads once without measuring, for perf,
-//! callgrind and peak memory. `--once sum DIR` prints a sum of all bytes of all records, to compare
-//! with another version's.
+//! rounds is printed. `--once records DIR` (or `read`, `counted`) reads once without measuring, for
+//! perf, callgrind and peak memory. `--once sum DIR` prints a sum of all bytes of all records, to
+//! compare with another version's.
 #![allow(
     missing_docs,
     clippy::unwrap_used,

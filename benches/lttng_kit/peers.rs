@@ -36,12 +36,13 @@ struct Took {
     cpu: f64,
 }
 
-/// CPU time of all children that have ended. The kernel shows it in steps of 10 ms.
+/// CPU time of all children that have ended, in steps of the kernel's clock (mostly 10 ms).
 fn children() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // Fields 16 and 17; the name before the first ones may have blanks.
     let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
-    fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+    let ticks = fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>();
+    ticks / rustix::param::clock_ticks_per_second() as f64
 }
 
 /// CPU time of this process.

@@ -224,18 +224,7 @@ fn next<'a>(
     if row.sequence != run.last.wrapping_add(1) {
         tell(sequences.odd(run, row.sequence), visitor);
     }
-    let mut event = Event {
-        event_type,
-        time: row.time,
-        thread: row.thread,
-        capture_thread: row.capture_thread,
-        sequence: row.sequence,
-        stack: row.stack,
-        activity: row.activity,
-        related: row.related,
-        sorted: row.sorted,
-        payload,
-    };
+    let mut event = row.event(event_type, payload);
     if let Some(refers) = refers {
         event.thread = refers.thread(row.thread);
         event.capture_thread = refers.thread(row.capture_thread);

@@ -2,6 +2,7 @@
 
 use super::bytes::{Bytes, Word};
 use super::event::Event;
+use super::fields::EventType;
 use super::types::Types;
 
 /// Bytes of the header of a block of events.
@@ -166,6 +167,22 @@ impl<'a> Rows<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// The event of this header, of the type that it names.
+    pub(super) const fn event(&self, event_type: &'a EventType, payload: &'a [u8]) -> Event<'a> {
+        Event {
+            event_type,
+            time: self.time,
+            thread: self.thread,
+            capture_thread: self.capture_thread,
+            sequence: self.sequence,
+            stack: self.stack,
+            activity: self.activity,
+            related: self.related,
+            sorted: self.sorted,
+            payload,
+        }
+    }
+
     /// The header of a blob with compression: what has changed since the one before. Returns the
     /// payload.
     fn compressed(&mut self, b: &mut Bytes<'a>, six: bool) -> Option<&'a [u8]> {

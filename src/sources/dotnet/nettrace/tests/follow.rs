@@ -15,18 +15,7 @@ fn read(body: &[u8], six: bool, types: &Types, quickly: bool) -> (Vec<Seen>, usi
     while !rows.is_empty() {
         let Some((row, payload)) = rows.next() else { break };
         let Some(event_type) = types.get(row.type_id) else { break };
-        let mut event = Event {
-            event_type,
-            time: row.time,
-            thread: row.thread,
-            capture_thread: row.capture_thread,
-            sequence: row.sequence,
-            stack: row.stack,
-            activity: row.activity,
-            related: row.related,
-            sorted: row.sorted,
-            payload,
-        };
+        let mut event = row.event(event_type, payload);
         loop {
             let Event { time, thread, sequence, stack, sorted, payload, .. } = event;
             let index = event.event_type.index;
