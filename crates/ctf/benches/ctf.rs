@@ -124,12 +124,13 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Sum {
 
     #[inline]
     fn event(&mut self, _: usize, event: &Event<'t>, nanoseconds: Option<i128>) {
-        self.events += 1;
         self.sum = self.sum.wrapping_add(event.cycles ^ u64::from(nanoseconds.is_some()));
     }
 
     #[inline]
-    fn done(&mut self, _: usize) {}
+    fn done(&mut self, _: usize) {
+        self.events += 1;
+    }
 }
 
 impl<'t> EventVisitor<'t, '_> for Sum {
@@ -140,7 +141,9 @@ impl<'t> EventVisitor<'t, '_> for Sum {
     }
 
     #[inline]
-    fn done(&mut self) {}
+    fn done(&mut self) {
+        MergeVisitor::done(self, 0);
+    }
 }
 
 /// Reads a packet. Returns its size in bytes and the stream's clock after it.
@@ -174,20 +177,28 @@ fn files(traces: &[Loaded]) -> Sum {
     let (mut sum, mut bytes) = (Sum::default(), Vec::new());
     for loaded in traces {
         for path in loaded.files.iter().flat_map(|stream| &stream.paths) {
-            let (mut file, mut clock) = (File::open(path).unwrap(), 0);
-            let mut fill = |bytes: &mut Vec<u8>, size: usize| {
-                let missing = size.saturating_sub(bytes.len()) as u64;
-                (&mut file).take(missing).read_to_end(bytes).unwrap();
+            let (mut file, mut clock, mut here) = (File::open(path).unwrap(), 0, 0);
+            let mut fill = |bytes: &mut Vec<u8>, mut here: usize, wanted: usize| {
+                bytes.resize(wanted.max(bytes.len()), 0);
+                while here < wanted {
+                    match file.read(&mut bytes[here..wanted]).unwrap() {
+                        0 => break,
+                        read => here += read,
+                    }
+                }
+                here
             };
             loop {
-                fill(&mut bytes, PREFIX);
-                if bytes.is_empty() {
+                here = fill(&mut bytes, here, PREFIX);
+                if here == 0 {
                     break;
                 }
-                let size = Packet::size(&loaded.trace, &bytes).unwrap().unwrap();
-                fill(&mut bytes, usize::try_from(size).unwrap());
-                (_, clock) = packet(&loaded.trace, &bytes, clock, &mut sum);
-                bytes.drain(..usize::try_from(size).unwrap());
+                let size = Packet::size(&loaded.trace, &bytes[..here]).unwrap().unwrap();
+                let size = usize::try_from(size).unwrap();
+                here = fill(&mut bytes, here, size);
+                (_, clock) = packet(&loaded.trace, &bytes[..here], clock, &mut sum);
+                bytes.copy_within(size..here, 0);
+                here -= size;
             }
         }
     }
