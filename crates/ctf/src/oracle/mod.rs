@@ -67,6 +67,8 @@ pub struct Calls {
     now: Vec<Call>,
     class: Option<(usize, u64)>,
     events: Vec<Told>,
+    /// Whether fields are skipped.
+    skips: bool,
 }
 
 impl<'a> Visitor<'a> for Calls {
@@ -103,7 +105,7 @@ impl<'t> EventVisitor<'t, '_> for Calls {
     fn event(&mut self, event: &Event<'t>) -> bool {
         self.now.clear();
         self.class = Some((event.class.index, event.cycles));
-        true
+        !self.skips
     }
 
     fn done(&mut self) {
@@ -111,15 +113,27 @@ impl<'t> EventVisitor<'t, '_> for Calls {
             self.events.push((index, cycles, std::mem::take(&mut self.now)));
         }
     }
+
+    fn skipped(&mut self) {
+        self.done();
+    }
 }
 
 /// Decodes a packet by the plans, all events at once or one by one.
 pub fn by_plan(trace: &Trace, bytes: &[u8], at_once: bool) -> Decoded {
+    plan(trace, bytes, Calls::default(), at_once)
+}
+
+/// As [`by_plan`] at once, without the fields of events.
+pub fn by_plan_skipped(trace: &Trace, bytes: &[u8]) -> Decoded {
+    plan(trace, bytes, Calls { skips: true, ..Calls::default() }, true)
+}
+
+fn plan(trace: &Trace, bytes: &[u8], mut calls: Calls, at_once: bool) -> Decoded {
     let Ok(mut packet) = Packet::open(trace, bytes, 0) else { return Decoded::default() };
     let mut context = Calls::default();
     let sound = packet.visit_context(&mut context).is_ok();
     assert!(sound, "a context that could be read cannot be told");
-    let mut calls = Calls::default();
     let sound =
         if at_once { packet.read(&mut calls).is_ok() } else { one_by_one(&mut packet, &mut calls) };
     assert!(matches!(packet.peek(), Ok(None)), "something comes behind the end");
@@ -158,10 +172,12 @@ pub fn check(bytes: &[u8]) -> usize {
         Ok(trace) => trace,
         Err(fault) => panic!("{fault:?} of a schema that should be sound: {schema:#?}"),
     };
-    let slowly = by_types(trace.schema(), packet);
+    let mut slowly = by_types(trace.schema(), packet);
     for at_once in [true, false] {
         let fast = by_plan(&trace, packet, at_once);
         assert_eq!(fast, slowly, "plan and types do not agree: {:#?} {packet:x?}", trace.schema());
     }
+    slowly.events.iter_mut().for_each(|(.., calls)| calls.clear());
+    assert_eq!(by_plan_skipped(&trace, packet), slowly, "{:#?} {packet:x?}", trace.schema());
     slowly.events.len()
 }

@@ -4,6 +4,7 @@ mod counter;
 mod discarded;
 mod found;
 mod info;
+mod quick;
 
 pub use counter::Counter;
 pub use discarded::{DiscardTracker, Discarded};
@@ -202,12 +203,16 @@ impl<'t, 'a> Packet<'t, 'a> {
         events: usize,
         sink: &mut S,
     ) -> Result<bool, PacketError> {
-        for _ in 0..events {
-            let next = match self.next.take() {
-                Some(event) => Some(event),
-                None => self.header()?,
-            };
-            let Some(event) = next else { return Ok(false) };
+        let mut left = events;
+        loop {
+            if self.next.is_none() {
+                left = self.quick(left, sink)?;
+            }
+            if left == 0 {
+                return Ok(true);
+            }
+            let Some(event) = self.peek()? else { return Ok(false) };
+            self.next = None;
             if sink.event(&event) {
                 self.fields(event, sink)?;
                 sink.done();
@@ -215,8 +220,8 @@ impl<'t, 'a> Packet<'t, 'a> {
                 self.fields(event, &mut Nobody)?;
                 sink.skipped();
             }
+            left -= 1;
         }
-        Ok(true)
     }
 
     /// The place of the next event, if it was not [peeked](Self::peek) at.
@@ -242,7 +247,7 @@ impl<'t, 'a> Packet<'t, 'a> {
         let stream = self.stream;
         let id = match stream.layout {
             Layout::General => self.general_header()?,
-            layout => layout.read(&mut self.cursor),
+            layout => layout.next(&mut self.cursor),
         };
         let class = match self.latest.filter(|class| id == Some(class.id)) {
             Some(class) => class,

@@ -94,6 +94,22 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The bytes of content after the position, and the slots. `None`: the position or the end of the
+    /// content is within a byte.
+    #[inline]
+    pub(crate) fn bytes(&mut self) -> Option<(&'a [u8], &mut [u64])> {
+        if !(self.bit | self.end).is_multiple_of(8) {
+            return None;
+        }
+        Some((self.data.get(byte(self.bit)..byte(self.end))?, &mut self.slots))
+    }
+
+    /// Advances by bytes of [`Self::bytes`].
+    #[inline]
+    pub(crate) const fn moved(&mut self, bytes: usize) {
+        self.bit += bytes as u64 * 8;
+    }
+
     /// Whole bytes of content after the position, which must be at a byte.
     #[inline]
     pub(super) fn rest(&self) -> &'a [u8] {
@@ -147,10 +163,7 @@ pub(crate) const fn advance(clock: u64, value: u64, bits: u32) -> u64 {
     if bits == 0 || bits >= 64 {
         return value;
     }
-    let mask = (1 << bits) - 1;
-    let value = value & mask;
-    let clock = if value < clock & mask { clock.wrapping_add(mask + 1) } else { clock };
-    clock & !mask | value
+    clock.wrapping_add(value.wrapping_sub(clock) & ((1 << bits) - 1))
 }
 
 #[inline]

@@ -7,7 +7,7 @@ use super::choice::{self, Choice};
 use super::node::{Kind, NodeId, Nodes, Target};
 use super::op::{BitField, Class, Op};
 use super::place::Place;
-use super::step::{self, Step, StepKind};
+use super::step::{Step, StepKind, Steps};
 use crate::ByteOrder;
 use crate::error::{DeclarationError, malformed};
 use crate::number_layout::NumberLayout;
@@ -29,9 +29,8 @@ pub(crate) struct Code {
     pub(crate) slots: u32,
     /// Whether the code updates the clock.
     pub(crate) clocked: bool,
-    /// The operations of code whose fields all start at bytes, as those of most event record classes
-    /// that are more than a block. Empty for other code.
-    pub(super) steps: Vec<Step>,
+    /// The operations of code whose fields all start at bytes, as those of most event record classes.
+    pub(crate) steps: Option<Steps>,
 }
 
 /// The position and surroundings of compiled code.
@@ -84,7 +83,7 @@ pub(crate) fn compile(
         emit.class(class)?;
     }
     emit.settle();
-    emit.code.steps = step::steps(&emit.code.ops, &emit.code.fixed).unwrap_or_default();
+    emit.code.steps = Steps::of(&emit.code.ops, &emit.code.fixed, start.slot);
     Ok(emit.code)
 }
 

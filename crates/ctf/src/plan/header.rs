@@ -8,7 +8,7 @@
 //! | compact | 5 bits id, 27 bits clock | 1 byte, u32 id, u64 clock |
 //! | large | u16 id, u32 clock | u16, u32 id, u64 clock |
 
-use super::cursor::{Cursor, align_up, byte};
+use super::cursor::{Cursor, advance, align_up, byte};
 use super::node::{NodeId, Nodes};
 use crate::ByteOrder;
 use crate::schema::{
@@ -80,80 +80,95 @@ impl Layout {
         fits.then_some(layout)
     }
 
-    /// Decodes a header at the next byte. Returns the class id and updates the clock. `None`: the
-    /// header is incomplete.
+    /// Decodes the header at the next byte. Returns the class id and updates the clock. `None`: the
+    /// header is incomplete, or its layout is general.
+    #[inline]
+    pub(crate) fn next(self, cursor: &mut Cursor<'_>) -> Option<u64> {
+        let start = align_up(cursor.bit, 3);
+        let bytes = cursor.data.get(byte(start)..)?;
+        let header = self.read(bytes, cursor.clock)?;
+        cursor.clock = header.clock;
+        cursor.bit = start + (bytes.len() - header.rest.len()) as u64 * 8;
+        // The content may end within the last byte.
+        (cursor.bit <= cursor.end).then_some(header.id)
+    }
+
+    /// Decodes the header at the front of `bytes`, with the clock before it. `None`: it is
+    /// incomplete, or its layout is general.
     #[inline(always)]
-    pub(crate) fn read(self, cursor: &mut Cursor<'_>) -> Option<u64> {
+    pub(crate) fn read(self, bytes: &[u8], clock: u64) -> Option<Header<'_>> {
         match self {
             Self::Large(ByteOrder::Little) => {
-                large(cursor, u16::from_le_bytes, u32::from_le_bytes, u64::from_le_bytes)
+                large(bytes, clock, u16::from_le_bytes, u32::from_le_bytes, u64::from_le_bytes)
             }
             Self::Large(ByteOrder::Big) => {
-                large(cursor, u16::from_be_bytes, u32::from_be_bytes, u64::from_be_bytes)
+                large(bytes, clock, u16::from_be_bytes, u32::from_be_bytes, u64::from_be_bytes)
             }
             Self::Compact(ByteOrder::Little) => {
-                compact(cursor, |w| (w & 0x1f, w >> 5), u32::from_le_bytes, u64::from_le_bytes)
+                let split = |w| (w & 0x1f, w >> 5);
+                compact(bytes, clock, split, u32::from_le_bytes, u64::from_le_bytes)
             }
-            Self::Compact(ByteOrder::Big) => compact(
-                cursor,
-                |w| (w >> 27, w & 0x07ff_ffff),
-                u32::from_be_bytes,
-                u64::from_be_bytes,
-            ),
+            Self::Compact(ByteOrder::Big) => {
+                let split = |w| (w >> 27, w & 0x07ff_ffff);
+                compact(bytes, clock, split, u32::from_be_bytes, u64::from_be_bytes)
+            }
             Self::General => None,
         }
     }
 }
 
-/// The bytes from the next byte on, and the bit offset where they start.
-#[inline(always)]
-fn rest<'a>(cursor: &Cursor<'a>) -> Option<(&'a [u8], u64)> {
-    let start = align_up(cursor.bit, 3);
-    Some((cursor.data.get(byte(start)..)?, start))
+/// A decoded event record header.
+pub(crate) struct Header<'a> {
+    pub(crate) id: u64,
+    /// The clock after it.
+    pub(crate) clock: u64,
+    /// The bytes after it.
+    pub(crate) rest: &'a [u8],
 }
 
 #[inline(always)]
 fn large(
-    cursor: &mut Cursor<'_>,
+    bytes: &[u8],
+    before: u64,
     u16: impl Fn([u8; 2]) -> u16,
     u32: impl Fn([u8; 4]) -> u32,
     u64: impl Fn([u8; 8]) -> u64,
-) -> Option<u64> {
-    let (bytes, start) = rest(cursor)?;
-    let [a, b, c, d, e, f] = *bytes.first_chunk::<6>()?;
+) -> Option<Header<'_>> {
+    let (&[a, b, c, d, e, f], rest) = bytes.split_first_chunk()?;
     let id = u16([a, b]);
     if id != u16::MAX {
-        cursor.tick(u32([c, d, e, f]).into(), 32);
-        return done(cursor, start + 6 * 8, id.into());
+        let clock = advance(before, u32([c, d, e, f]).into(), 32);
+        return Some(Header { id: id.into(), clock, rest });
     }
-    let (id, clock) = bytes.get(2..)?.split_first_chunk()?;
-    cursor.tick(u64(*clock.first_chunk()?), 64);
-    done(cursor, start + 14 * 8, u32(*id).into())
+    long(bytes.get(2..)?, u32, u64)
 }
 
 #[inline(always)]
 fn compact(
-    cursor: &mut Cursor<'_>,
+    bytes: &[u8],
+    before: u64,
     split: impl Fn(u32) -> (u32, u32),
     u32: impl Fn([u8; 4]) -> u32,
     u64: impl Fn([u8; 8]) -> u64,
-) -> Option<u64> {
-    let (bytes, start) = rest(cursor)?;
-    let (id, clock) = split(u32(*bytes.first_chunk()?));
+) -> Option<Header<'_>> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    let (id, clock) = split(u32(*word));
     if id != 0x1f {
-        cursor.tick(clock.into(), 27);
-        return done(cursor, start + 4 * 8, id.into());
+        return Some(Header { id: id.into(), clock: advance(before, clock.into(), 27), rest });
     }
-    let (id, clock) = bytes.get(1..)?.split_first_chunk()?;
-    cursor.tick(u64(*clock.first_chunk()?), 64);
-    done(cursor, start + 13 * 8, u32(*id).into())
+    long(bytes.get(1..)?, u32, u64)
 }
 
-/// `None` if the content ends before `bit`, which may be within the last byte.
+/// The rest of a long header.
 #[inline(always)]
-fn done(cursor: &mut Cursor<'_>, bit: u64, id: u64) -> Option<u64> {
-    cursor.bit = bit;
-    (bit <= cursor.end).then_some(id)
+fn long(
+    bytes: &[u8],
+    u32: impl Fn([u8; 4]) -> u32,
+    u64: impl Fn([u8; 8]) -> u64,
+) -> Option<Header<'_>> {
+    let (id, bytes) = bytes.split_first_chunk()?;
+    let (clock, rest) = bytes.split_first_chunk()?;
+    Some(Header { id: u32(*id).into(), clock: u64(*clock), rest })
 }
 
 /// The ranges of each option.

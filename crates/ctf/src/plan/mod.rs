@@ -9,7 +9,8 @@
 //! The survey numbers nodes in the order of decoding and finds the fields that lengths and
 //! selectors refer to; emit walks in the same order. While positions are known relative to one
 //! another, fields share a block: one check that its bits are there, then loads at constant
-//! offsets. Strings, sequences, variants and unknown alignments end a block.
+//! offsets. Strings, sequences, variants and unknown alignments end a block. The operations of a class
+//! whose fields all start at bytes, as of most, are kept a second time as one list of steps.
 
 mod choice;
 mod cursor;

@@ -45,14 +45,15 @@ fn several<'a, V: Visitor<'a> + ?Sized>(
     visitor: &mut V,
 ) -> Result<(), DecodeError> {
     let all = 0..code.ops.len();
-    if code.steps.is_empty() || !(cursor.bit | cursor.end).is_multiple_of(8) {
-        return steps(code, nodes, all, cursor, visitor);
-    }
     cursor.can_work()?;
-    if step::all(&code.steps, cursor, visitor).is_none() {
+    let Some((class, (bytes, slots))) = code.steps.as_ref().zip(cursor.bytes()) else {
+        return steps(code, nodes, all, cursor, visitor);
+    };
+    let Some(rest) = class.read(bytes, slots, visitor) else {
         // Once more, to find out what is wrong.
         return steps(code, nodes, all, cursor, &mut Nobody);
-    }
+    };
+    cursor.moved(bytes.len() - rest.len());
     cursor.worked(all.len() as u64);
     Ok(())
 }

@@ -1,15 +1,21 @@
 //! Fields at constant offsets of a block: most fields of most events. Event record classes whose
 //! fields all start at bytes are a list of steps as a whole.
 
-use super::cursor::{Cursor, byte};
+use std::mem::take;
+
 use super::node::NodeId;
 use super::op::Op;
+use crate::limits;
 use crate::number_layout::{NumberLayout, number_layouts};
 use crate::schema::Encoding;
 use crate::string;
-use crate::visit::{Packed, Visitor};
+use crate::visit::{Nobody, Packed, Visitor};
 
-/// A field at a constant offset of its block, or one operation of a class of [steps](all).
+/// Operations of the longest class of steps: what [`limits::WORK_FOR_BIT`] allows for the shortest
+/// header of a known layout, so that the work of such events needs no account.
+const MOST: u64 = limits::WORK_FOR_BIT * 32;
+
+/// A field at a constant offset of its block, or another step of a [class](Steps).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) kind: StepKind,
@@ -17,49 +23,115 @@ pub(super) struct Step {
     pub(super) element: NumberLayout,
     /// Bytes from the start of the block.
     pub(super) at: u32,
-    /// Size in bytes; the slot of a length.
+    /// Size in bytes, or of an element; a slot.
     pub(super) bytes: u32,
     pub(super) node: NodeId,
 }
 
-/// The steps of code with these fields of its blocks; `None`: it is a single block, or it has
-/// operations that are no steps or do not start and end at a byte.
-pub(super) fn steps(ops: &[Op], fixed: &[Step]) -> Option<Vec<Step>> {
-    if ops.len() < 2 {
-        return None;
+impl Step {
+    /// The slot, if it is a step of this kind.
+    fn slot(&self, kind: StepKind) -> Option<u32> {
+        (self.kind == kind).then_some(self.bytes)
     }
-    let step = |kind, element, at, bytes, node| Step { kind, element, at, bytes, node };
-    let (mut steps, none, nobody) = (Vec::new(), NumberLayout::U8, NodeId::default());
+}
+
+/// A class whose fields all start and end at bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Steps {
+    all: Vec<Step>,
+    /// Those that lead to the end of the fields.
+    moving: Vec<Step>,
+    /// Bytes of the last block, if nothing is after it.
+    tail: u32,
+}
+
+impl Steps {
+    /// The steps of code with these fields of its blocks. Slots below `own` are for other code, too.
+    /// `None`: there are too many, or an operation is no step.
+    pub(super) fn of(ops: &[Op], fixed: &[Step], own: u32) -> Option<Self> {
+        if ops.len() as u64 > MOST {
+            return None;
+        }
+        let (mut all, tail) = list(ops, fixed)?;
+        // The length of a field is most often the integer before it, and of no other field.
+        let mut saved = None;
+        all.retain(|step| {
+            let before = std::mem::replace(&mut saved, step.slot(StepKind::Save));
+            before.is_none() || step.slot(StepKind::Load) != before
+        });
+        let loaded: Vec<_> = all.iter().filter_map(|step| step.slot(StepKind::Load)).collect();
+        all.retain(|step| {
+            step.slot(StepKind::Save).is_none_or(|slot| slot < own || loaded.contains(&slot))
+        });
+        let after = all.iter().skip(1).map(|step| step.kind).chain([StepKind::Load]);
+        let moving = all.iter().zip(after).filter(|(step, after)| {
+            step.kind.moves() || *after == StepKind::Save || after.has_length()
+        });
+        let moving = moving.map(|(step, _)| *step).collect();
+        Some(Self { all, moving, tail })
+    }
+
+    /// Decodes the fields at the front of `bytes` and returns the bytes after them; `None`: some are
+    /// missing.
+    #[inline(always)]
+    pub(crate) fn read<'a, V: Visitor<'a> + ?Sized>(
+        &self,
+        bytes: &'a [u8],
+        slots: &mut [u64],
+        visitor: &mut V,
+    ) -> Option<&'a [u8]> {
+        run(&self.all, bytes, slots, visitor)?.get(self.tail as usize..)
+    }
+
+    /// As [`Self::read`], for nobody.
+    #[inline(never)]
+    pub(crate) fn skip<'a>(&self, bytes: &'a [u8], slots: &mut [u64]) -> Option<&'a [u8]> {
+        run(&self.moving, bytes, slots, &mut Nobody)?.get(self.tail as usize..)
+    }
+}
+
+/// The steps of code, and the bytes of the last block if nothing is after it.
+fn list(ops: &[Op], fixed: &[Step]) -> Option<(Vec<Step>, u32)> {
+    let plain = |kind, at, bytes| Step {
+        kind,
+        element: NumberLayout::U8,
+        at,
+        bytes,
+        node: NodeId::default(),
+    };
+    let fields = |first: u32, count: u16| {
+        let first = first as usize;
+        fixed.get(first..first + usize::from(count))
+    };
     // Bytes of the open block.
-    let mut open = 0;
+    let (mut steps, mut open) = (Vec::new(), 0);
     for op in ops {
-        let (kind, element, slot, node) = match *op {
-            Op::Block { align, count, bits, first } if align <= 3 && bits.is_multiple_of(8) => {
-                if open > 0 {
-                    steps.push(step(StepKind::End, none, open, 0, nobody));
-                }
-                let first = first as usize;
-                steps.extend_from_slice(fixed.get(first..first + usize::from(count))?);
+        match *op {
+            Op::Block { align, count, bits, first }
+                if open == 0 && align <= 3 && bits.is_multiple_of(8) =>
+            {
+                steps.extend_from_slice(fields(first, count)?);
                 open = bits / 8;
-                continue;
             }
-            Op::Save { slot } => {
-                steps.push(step(StepKind::Save, none, 0, slot, nobody));
-                continue;
+            Op::More { count, first } => steps.extend_from_slice(fields(first, count)?),
+            Op::Save { slot } => steps.push(plain(StepKind::Save, 0, slot)),
+            Op::Text { encoding: Encoding::Utf8, node } => {
+                steps.push(Step { node, ..plain(StepKind::Text, take(&mut open), 0) });
             }
-            Op::Text { encoding: Encoding::Utf8, node } => (StepKind::Text, none, 0, node),
             Op::CharsOf { encoding: Encoding::Utf8, slot, node } => {
-                (StepKind::CharsOf, none, slot, node)
+                steps.push(plain(StepKind::Load, 0, slot));
+                steps.push(Step { node, ..plain(StepKind::CharsOf, take(&mut open), 1) });
             }
-            Op::PackedOf { layout, slot, node } => (StepKind::PackedOf, layout, slot, node),
+            Op::PackedOf { layout, slot, node } => {
+                let size = u32::try_from(layout.size()).ok()?;
+                steps.push(plain(StepKind::Load, 0, slot));
+                let step = plain(StepKind::PackedOf, take(&mut open), size);
+                steps.push(Step { node, element: layout, ..step });
+            }
             _ => return None,
-        };
-        steps.push(step(kind, element, std::mem::take(&mut open), slot, node));
+        }
     }
-    if open > 0 {
-        steps.push(step(StepKind::End, none, open, 0, nobody));
-    }
-    Some(steps)
+    Some((steps, open))
 }
 
 /// The bits of a number as stored for lengths and selectors. (Lengths and selectors are never
@@ -102,15 +174,16 @@ macro_rules! define {
             /// A static-length array of numbers without padding.
             Packed,
 
-            /// Ends a block, `at` bytes after its start.
-            End,
             /// Saves the last integer.
             Save,
+            /// Loads it.
+            Load,
             /// Ends a block; after it is a null-terminated string.
             Text,
-            /// Ends a block; after it is a dynamic-length string.
+            /// Ends a block; after it is a string. The last integer is its length.
             CharsOf,
-            /// Ends a block; after it is a dynamic-length array of numbers without padding.
+            /// Ends a block; after it is an array of numbers without padding. The last integer is its
+            /// length.
             PackedOf,
         }
 
@@ -147,25 +220,25 @@ macro_rules! define {
                     0
                 }
                 // All are named, so that the jump needs no check.
-                StepKind::End
-                | StepKind::Save
+                StepKind::Save
+                | StepKind::Load
                 | StepKind::Text
                 | StepKind::CharsOf
                 | StepKind::PackedOf => return None,
             })
         }
 
-        /// Decodes a class of steps from whole bytes; `None`: some are missing, and the position is
-        /// as before.
+        /// Decodes steps from the front of `bytes`. Returns the bytes from the last block on.
         ///
         /// A single jump for each step, whether it is at a constant offset or not.
         #[inline(always)]
-        pub(super) fn all<'a, V: Visitor<'a> + ?Sized>(
+        fn run<'a, V: Visitor<'a> + ?Sized>(
             steps: &[Step],
-            cursor: &mut Cursor<'a>,
+            bytes: &'a [u8],
+            slots: &mut [u64],
             visitor: &mut V,
-        ) -> Option<()> {
-            let (mut rest, mut last) = (cursor.data.get(byte(cursor.bit)..)?, 0);
+        ) -> Option<&'a [u8]> {
+            let (mut rest, mut last) = (bytes, 0_u64);
             for step in steps {
                 let (at, node) = (step.at as usize, step.node);
                 match step.kind {
@@ -179,8 +252,8 @@ macro_rules! define {
                         visitor.string(node, string::until_nul(bytes, Encoding::Utf8));
                     }
                     StepKind::Blob | StepKind::Packed => rare(step, rest, visitor)?,
-                    StepKind::End => rest = rest.get(at..)?,
-                    StepKind::Save => cursor.keep(step.bytes, last),
+                    StepKind::Save => *slots.get_mut(step.bytes as usize)? = last,
+                    StepKind::Load => last = *slots.get(step.bytes as usize)?,
                     StepKind::Text => {
                         rest = rest.get(at..)?;
                         let text = rest.get(..string::zero_byte(rest)?)?;
@@ -189,25 +262,36 @@ macro_rules! define {
                     }
                     StepKind::CharsOf => {
                         let chars;
-                        let count = usize::try_from(cursor.slot(step.bytes)).ok()?;
+                        let count = usize::try_from(last).ok()?;
                         (chars, rest) = rest.get(at..)?.split_at_checked(count)?;
                         visitor.string(node, string::until_nul(chars, Encoding::Utf8));
                     }
                     StepKind::PackedOf => {
                         let items;
-                        let count = usize::try_from(cursor.slot(step.bytes)).ok()?;
-                        let size = count.checked_mul(step.element.size())?;
+                        let count = usize::try_from(last).ok()?;
+                        let size = count.checked_mul(step.bytes as usize)?;
                         (items, rest) = rest.get(at..)?.split_at_checked(size)?;
                         visitor.packed(node, Packed::new(items, step.element));
                     }
                 }
             }
-            cursor.bit = (cursor.data.len() - rest.len()) as u64 * 8;
-            Some(())
+            Some(rest)
         }
     };
 }
 number_layouts!(define);
+
+impl StepKind {
+    /// Whether the field's length is the last integer.
+    fn has_length(self) -> bool {
+        matches!(self, Self::CharsOf | Self::PackedOf)
+    }
+
+    /// Whether it is needed to find the end of the fields.
+    fn moves(self) -> bool {
+        self.has_length() || matches!(self, Self::Save | Self::Load | Self::Text)
+    }
+}
 
 #[inline(always)]
 fn load<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
