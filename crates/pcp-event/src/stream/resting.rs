@@ -9,34 +9,64 @@ const MOST: usize = 64 << 10;
 /// Bytes of the length of a record.
 const LENGTH: usize = size_of::<u32>();
 
-/// The records of a ring: the length of each, then all their bytes.
+/// Compressed bytes.
 #[derive(Debug)]
-pub(super) struct Resting {
-    first: u64,
-    records: usize,
-    compressed: Box<[u8]>,
+pub(super) struct Compressed {
+    block: Box<[u8]>,
     /// Bytes before the compression.
     size: usize,
 }
 
-impl Resting {
-    /// `None`: it would save less than a quarter.
-    pub(super) fn of(ring: &Ring) -> Option<Self> {
-        if !(LEAST..=MOST).contains(&ring.held()) {
+impl Compressed {
+    /// What `write` appends. `held`: the memory without the compression. `None`: it is too little or
+    /// too much, or less than a quarter of it would be saved.
+    pub(super) fn of(held: usize, write: impl FnOnce(&mut Vec<u8>)) -> Option<Self> {
+        if !(LEAST..=MOST).contains(&held) {
             return None;
         }
+        let mut plain = Vec::with_capacity(held);
+        write(&mut plain);
+        let block = lz4_flex::block::compress(&plain).into();
+        let compressed = Self { block, size: plain.len() };
+        (compressed.held() < held / 4 * 3).then_some(compressed)
+    }
+
+    /// Their memory.
+    pub(super) const fn held(&self) -> usize {
+        size_of::<Self>() + self.block.len()
+    }
+
+    /// The bytes as they were.
+    pub(super) fn plain(&self) -> Vec<u8> {
+        let plain = lz4_flex::block::decompress(&self.block, self.size);
+        debug_assert!(plain.is_ok(), "compressed here");
+        plain.unwrap_or_default()
+    }
+}
+
+/// The records of a ring: the length of each, then all their bytes.
+#[derive(Debug)]
+pub(super) struct Resting {
+    first: u64,
+    next: u64,
+    compressed: Compressed,
+}
+
+impl Resting {
+    /// `None`: it does not pay.
+    pub(super) fn of(ring: &Ring) -> Option<Self> {
         let (first, next) = (ring.first(), ring.next());
-        let mut plain = Vec::with_capacity(ring.held());
-        let mut start = 0;
-        for end in ring.ends(first, next) {
-            plain.extend_from_slice(&u32::try_from(end - start).ok()?.to_le_bytes());
-            start = end;
-        }
-        let records = plain.len() / LENGTH;
-        ring.slices(first, next).iter().for_each(|part| plain.extend_from_slice(part));
-        let compressed: Box<[u8]> = lz4_flex::block::compress(&plain).into();
-        let resting = Self { first, records, compressed, size: plain.len() };
-        (resting.held() < ring.held() / 4 * 3).then_some(resting)
+        let compressed = Compressed::of(ring.held(), |plain| {
+            let mut start = 0;
+            for end in ring.ends(first, next) {
+                // A ring has no more than [`MOST`] bytes here.
+                let length = u32::try_from(end - start).unwrap_or_default();
+                plain.extend_from_slice(&length.to_le_bytes());
+                start = end;
+            }
+            ring.slices(first, next).iter().for_each(|part| plain.extend_from_slice(part));
+        })?;
+        Some(Self { first, next, compressed })
     }
 
     pub(super) const fn first(&self) -> u64 {
@@ -44,22 +74,24 @@ impl Resting {
     }
 
     pub(super) const fn next(&self) -> u64 {
-        self.first + self.records as u64
+        self.next
     }
 
     /// Their memory.
     pub(super) const fn held(&self) -> usize {
-        size_of::<Self>() + self.compressed.len()
+        size_of::<[u64; 2]>() + self.compressed.held()
     }
 
     /// The records as they were.
     pub(super) fn ring(&self) -> Ring {
-        let plain = lz4_flex::block::decompress(&self.compressed, self.size);
-        debug_assert!(plain.is_ok(), "compressed here");
-        let mut plain = plain.unwrap_or_default();
-        let bytes = plain.split_off(plain.len().min(self.records * LENGTH));
-        let lengths = plain.chunks_exact(LENGTH).filter_map(|length| length.first_chunk());
-        let lengths: Vec<u32> = lengths.map(|length| u32::from_le_bytes(*length)).collect();
-        Ring::of_lengths(bytes, lengths.into_iter(), self.first)
+        let mut plain = self.compressed.plain();
+        let lengths = usize::try_from(self.next - self.first).unwrap_or(usize::MAX);
+        let bytes = plain.split_off(plain.len().min(lengths.saturating_mul(LENGTH)));
+        let (lengths, _) = plain.as_chunks::<LENGTH>();
+        Ring::of_lengths(
+            bytes,
+            lengths.iter().map(|length| u32::from_le_bytes(*length)),
+            self.first,
+        )
     }
 }
