@@ -146,7 +146,7 @@ struct Inner {
     lost: u64,
     truncated: u64,
     clients: HashMap<u32, Client>,
-    slowest: Option<Slowest>,
+    slowest: Option<Box<Slowest>>,
     /// Trims until the stream is not watched without a client.
     watched: u32,
 }
@@ -169,6 +169,7 @@ impl Stream {
         budget.streams.fetch_add(1, Ordering::Relaxed);
         static STREAMS: AtomicU64 = AtomicU64::new(0);
         let id = STREAMS.fetch_add(1, Ordering::Relaxed);
+        let slowest = slowest.map(Box::new);
         let inner = Mutex::new(Inner { slowest, ..Inner::default() });
         Self { inner, budget: Arc::clone(budget), id, watched: AtomicBool::new(false) }
     }
@@ -227,16 +228,18 @@ impl Stream {
         });
     }
 
-    /// Compresses the records if nothing was appended between the last two trims, once: they are
-    /// there for readers as before, and the next append finds them as they were. Returns the bytes
-    /// that were compressed: each takes some ns.
+    /// Compresses the records, and the slowest, if nothing was appended since the last trim but one,
+    /// once: they are there for readers as before, and the next append finds them as they were.
+    /// Returns the bytes that were compressed: each takes some ns.
     pub fn rest(&self) -> usize {
         let mut bytes = 0;
         self.change(|inner| {
-            if inner.idle && inner.rested != inner.bytes {
-                inner.rested = inner.bytes;
-                inner.slowest.iter_mut().for_each(Slowest::shrink);
-                bytes = inner.store.rest();
+            if inner.idle && inner.trimmed == inner.bytes {
+                bytes = inner.slowest.as_mut().map_or(0, |slowest| slowest.rest());
+                if inner.rested != inner.bytes {
+                    inner.rested = inner.bytes;
+                    bytes += inner.store.rest();
+                }
             }
         });
         bytes
@@ -331,7 +334,7 @@ impl Drop for Stream {
 impl Inner {
     /// Bytes of the copies of the slowest records.
     fn copied(&self) -> usize {
-        self.slowest.as_ref().map_or(0, Slowest::held)
+        self.slowest.as_ref().map_or(0, |slowest| slowest.held())
     }
 
     /// Bytes of all records.

@@ -4,10 +4,12 @@
 //! threshold that nearly all records are below, so that a record usually costs the search for its
 //! duration and a comparison.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
+use super::resting::Compressed;
 use crate::batch::Batch;
 use crate::check::{Records, Scalar};
 use crate::layout::{HighRes, PARAM_HEADER, Resolution, after, header_at, padded, param_header};
@@ -25,7 +27,7 @@ const RECORD: usize = 16 << 10;
 const TEXT: usize = 5 << 10;
 
 /// A record with its rank.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Slow {
     duration: u64,
     seq: u64,
@@ -36,9 +38,31 @@ impl Slow {
     const fn memory(&self) -> usize {
         size_of::<Self>() + self.record.len()
     }
+
+    /// Appends duration, sequence number, length and record.
+    fn write(&self, out: &mut Vec<u8>) {
+        for number in [self.duration, self.seq, self.record.len() as u64] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.record);
+    }
+
+    /// Takes what [`Self::write`] has appended.
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (duration, seq) = (read_number(bytes)?, read_number(bytes)?);
+        let record = usize::try_from(read_number(bytes)?).ok()?;
+        let record = bytes.split_off(..record)?.into();
+        Some(Self { duration, seq, record })
+    }
 }
 
-#[derive(Debug)]
+fn read_number(bytes: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u64::from_le_bytes(*number))
+}
+
+#[derive(Clone, Debug)]
 struct Period {
     /// Its start, in periods.
     number: u64,
@@ -50,6 +74,37 @@ impl Period {
     fn least(&self) -> Option<u64> {
         self.slow.peek().map(|slow| slow.0.duration)
     }
+
+    /// Appends number, count and records.
+    fn write(&self, out: &mut Vec<u8>) {
+        for number in [self.number, self.slow.len() as u64] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        self.slow.iter().for_each(|Reverse(slow)| slow.write(out));
+    }
+
+    /// Takes what [`Self::write`] has appended.
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (number, count) = (read_number(bytes)?, read_number(bytes)?);
+        let slow = (0..count).map_while(|_| Slow::read(bytes)).map(Reverse).collect();
+        Some(Self { number, slow })
+    }
+}
+
+/// The periods of a stream at rest, compressed.
+#[derive(Debug)]
+struct Resting {
+    /// Number of the oldest period.
+    oldest: u64,
+    compressed: Compressed,
+}
+
+impl Resting {
+    fn periods(&self) -> VecDeque<Period> {
+        let plain = self.compressed.plain();
+        let mut bytes = &*plain;
+        std::iter::from_fn(|| Period::read(&mut bytes)).collect()
+    }
 }
 
 /// The slowest records of a stream.
@@ -57,22 +112,34 @@ impl Period {
 pub(super) struct Slowest {
     /// The parameter with the duration, of type U64.
     duration: Pmid,
-    /// Oldest first.
+    /// Oldest first; empty while they rest.
     periods: VecDeque<Period>,
+    resting: Option<Resting>,
+    /// Compression was tried, and they have not been used since.
+    rested: bool,
     /// Durations up to this one are not kept in the newest period.
     threshold: Option<u64>,
+    /// Memory of the records, when they do not rest.
     bytes: usize,
     changes: u64,
 }
 
 impl Slowest {
     pub(super) const fn new(duration: Pmid) -> Self {
-        Self { duration, periods: VecDeque::new(), threshold: None, bytes: 0, changes: 0 }
+        Self {
+            duration,
+            periods: VecDeque::new(),
+            resting: None,
+            rested: false,
+            threshold: None,
+            bytes: 0,
+            changes: 0,
+        }
     }
 
-    /// Bytes of the records kept.
-    pub(super) const fn held(&self) -> usize {
-        self.bytes
+    /// Memory of the records kept.
+    pub(super) fn held(&self) -> usize {
+        self.resting.as_ref().map_or(self.bytes, |resting| resting.compressed.held())
     }
 
     /// Grows whenever the records change.
@@ -82,6 +149,7 @@ impl Slowest {
 
     /// Looks at the records of a sealed batch; the first has number `seq`. `share`: most bytes.
     pub(super) fn take(&mut self, batch: &Batch, seq: u64, now: Duration, share: usize) {
+        self.wake();
         let number = period(now);
         if self.periods.back().is_none_or(|newest| newest.number < number) {
             self.begin(number);
@@ -127,7 +195,10 @@ impl Slowest {
 
     /// Drops the least slow records until `share` bytes are enough.
     pub(super) fn fit(&mut self, share: usize) {
-        while self.bytes > share {
+        if self.held() > share {
+            self.wake();
+        }
+        while self.resting.is_none() && self.bytes > share {
             let of = self.periods.iter_mut().filter(|p| !p.slow.is_empty());
             let Some(period) = of.min_by_key(|p| p.least()) else { return };
             if let Some(Reverse(least)) = period.slow.pop() {
@@ -164,16 +235,41 @@ impl Slowest {
         self.threshold = None;
     }
 
-    /// Frees reserved memory.
-    pub(super) fn shrink(&mut self) {
-        self.periods.iter_mut().for_each(|period| period.slow.shrink_to_fit());
-        self.periods.shrink_to_fit();
+    /// Compresses the records until they change, once. Returns their memory; 0 if that does not
+    /// pay, or they are.
+    pub(super) fn rest(&mut self) -> usize {
+        if std::mem::replace(&mut self.rested, true) {
+            return 0;
+        }
+        let oldest = self.periods.front().map_or(0, |oldest| oldest.number);
+        let compressed = Compressed::of(self.bytes, |plain| {
+            self.periods.iter().for_each(|period| period.write(plain));
+        });
+        let Some(compressed) = compressed else {
+            self.periods.iter_mut().for_each(|period| period.slow.shrink_to_fit());
+            self.periods.shrink_to_fit();
+            return 0;
+        };
+        self.resting = Some(Resting { oldest, compressed });
+        self.periods = VecDeque::new();
+        self.bytes
+    }
+
+    /// The records are there again.
+    fn wake(&mut self) {
+        self.rested = false;
+        if let Some(resting) = self.resting.take() {
+            self.periods = resting.periods();
+        }
     }
 
     /// Drops the periods that ended before the window began, at period `now`.
     fn expire(&mut self, now: u64) {
-        let window = SLOWEST_WINDOW.as_secs() / PERIOD.as_secs();
-        while self.periods.front().is_some_and(|oldest| oldest.number + window < now)
+        let old = |number| number + SLOWEST_WINDOW.as_secs() / PERIOD.as_secs() < now;
+        if self.resting.as_ref().is_some_and(|resting| old(resting.oldest)) {
+            self.wake();
+        }
+        while self.periods.front().is_some_and(|oldest| old(oldest.number))
             && let Some(oldest) = self.periods.pop_front()
         {
             self.changes += u64::from(!oldest.slow.is_empty());
@@ -188,8 +284,12 @@ impl Slowest {
 
     /// The slowest records, packed, the slowest first.
     pub(super) fn packed(&self) -> Vec<u8> {
+        let periods = match &self.resting {
+            None => Cow::Borrowed(&self.periods),
+            Some(resting) => Cow::Owned(resting.periods()),
+        };
         let mut all: Vec<&Slow> =
-            self.periods.iter().flat_map(|p| &p.slow).map(|Reverse(slow)| slow).collect();
+            periods.iter().flat_map(|p| &p.slow).map(|Reverse(slow)| slow).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
         all.iter().take(SLOWEST).flat_map(|slow| &*slow.record).copied().collect()
     }
@@ -265,111 +365,4 @@ fn start(text: &[u8], max: usize) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Budget, Stamp, Stream};
-
-    const DURATION: Pmid = Pmid(7);
-    const TITLE: Pmid = Pmid(8);
-
-    /// Appends a record of each duration at a time in seconds.
-    fn append(stream: &Stream, at: u64, durations: impl IntoIterator<Item = u64>) {
-        let mut batch = Batch::default();
-        for duration in durations {
-            batch.record(Stamp::default(), 1);
-            batch.text(TITLE, "GET /");
-            batch.number(DURATION, ValueType::U64, duration);
-        }
-        stream.append_at(&mut batch, Duration::from_secs(at));
-    }
-
-    fn durations(stream: &Stream, at: u64) -> Vec<u64> {
-        let (_, packed) = stream.slowest(Duration::from_secs(at)).expect("kept");
-        Records::<HighRes>::packed(&packed)
-            .map(|record| match record.expect("whole").params.as_slice() {
-                [_, duration] => match duration.value {
-                    Scalar::U64(duration) => duration,
-                    other => panic!("{other:?}"),
-                },
-                other => panic!("{other:?}"),
-            })
-            .collect()
-    }
-
-    /// The numbers 0 to `n`, mixed.
-    fn mixed(n: u64) -> impl Iterator<Item = u64> {
-        (0..n).map(move |i| i * 7919 % n)
-    }
-
-    #[test]
-    fn the_slowest_stay_when_the_ring_has_dropped_them() {
-        let stream = Stream::with_slowest(&Budget::new(100_000), DURATION);
-        append(&stream, 1000, mixed(20_011));
-        append(&stream, 1001, mixed(1000));
-        let slowest: Vec<u64> = (0..20_011).rev().take(SLOWEST).collect();
-        assert_eq!(durations(&stream, 1002), slowest);
-        let stats = stream.stats();
-        assert!((95_000..=100_000).contains(&stats.memory), "{stats:?}");
-        assert_eq!(Stream::new(&Budget::new(100)).slowest(Duration::ZERO), None);
-    }
-
-    #[test]
-    fn they_are_those_of_the_last_minutes() {
-        let stream = Stream::with_slowest(&Budget::new(1 << 20), DURATION);
-        // Each half minute has durations of its own, first ever fewer, then ever more.
-        let of = |n: u64| mixed(997).map(move |d| 10 * d + (n * 37) % 10 + 1000 * (n % 3));
-        for n in 0..40 {
-            append(&stream, 30 * n, of(n));
-            append(&stream, 30 * n + 29, of(n + 1));
-            let kept = n.saturating_sub(10)..=n;
-            let mut all: Vec<u64> = kept.flat_map(|n| of(n).chain(of(n + 1))).collect();
-            all.sort_unstable_by(|a, b| b.cmp(a));
-            all.truncate(SLOWEST);
-            assert_eq!(durations(&stream, 30 * n + 29), all, "{n}");
-        }
-        let (changes, _) = stream.slowest(Duration::from_secs(1200)).expect("kept");
-        assert_eq!(durations(&stream, 1499).len(), SLOWEST);
-        assert_eq!(durations(&stream, 30 * 40 + 300), [], "none is 5 minutes old");
-        assert_ne!(stream.slowest_changes(Duration::from_secs(1501)), Some(changes));
-        stream.trim(Duration::from_secs(1501));
-        append(&stream, 2000, [5]);
-        assert_eq!(durations(&stream, 2000), [5]);
-    }
-
-    #[test]
-    fn few_bytes_have_the_slowest_that_fit() {
-        let budget = Budget::new(8 << 10);
-        let stream = Stream::with_slowest(&budget, DURATION);
-        append(&stream, 10, mixed(5003));
-        append(&stream, 40, mixed(5003));
-        let kept = durations(&stream, 41);
-        assert!((10..SLOWEST).contains(&kept.len()), "{}", kept.len());
-        assert!(kept.is_sorted_by(|a, b| a >= b) && *kept.last().expect("some") > 4950, "{kept:?}");
-        assert!(budget.held() <= 8 << 10, "{}", budget.held());
-        drop(stream);
-        assert_eq!(budget.held(), 0);
-    }
-
-    #[test]
-    fn a_large_record_is_shortened() {
-        let stream = Stream::with_slowest(&Budget::new(1 << 20), DURATION);
-        let mut batch = Batch::default();
-        batch.record(Stamp { sec: 5, nsec: 6 }, 3);
-        (0..5).for_each(|_| batch.text(TITLE, &"é".repeat(40_000)));
-        batch.number(DURATION, ValueType::U64, 77);
-        stream.append_at(&mut batch, Duration::ZERO);
-        let (_, packed) = stream.slowest(Duration::ZERO).expect("kept");
-        let record = Records::<HighRes>::packed(&packed).next().expect("one").expect("whole");
-        assert_eq!((record.stamp, record.flags), (Stamp { sec: 5, nsec: 6 }, 3));
-        assert!(packed.len() <= RECORD && record.params.len() == 4, "{}", packed.len());
-        assert_eq!(record.params[0].value, Scalar::Text("é".repeat(TEXT / 2).as_bytes()));
-        assert_eq!(record.params[3].value, Scalar::U64(77));
-        // A record without a duration is not ranked; a cut one is not read beyond its end.
-        batch.record(Stamp::default(), 1);
-        batch.text(TITLE, "a");
-        stream.append_at(&mut batch, Duration::ZERO);
-        assert_eq!(stream.slowest(Duration::ZERO).expect("kept").1, packed);
-        (0..packed.len() - 12)
-            .for_each(|n| assert_eq!(number_of(&packed[..n], duration_header(DURATION)), None));
-    }
-}
+mod tests;
