@@ -10,7 +10,7 @@ mod sweep;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use paths::Paths;
@@ -79,6 +79,8 @@ pub struct Store {
     metrics: Mutex<Charge>,
     pending: Mutex<Vec<Change>>,
     comings: AtomicU64,
+    /// The peer at which the next sweep begins to compress records.
+    rested: AtomicUsize,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -131,6 +133,7 @@ impl Store {
             catalogue,
             pending: Mutex::default(),
             comings: AtomicU64::new(0),
+            rested: AtomicUsize::new(0),
             wake: OnceLock::new(),
         })
     }

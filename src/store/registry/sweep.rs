@@ -1,20 +1,23 @@
 //! Housekeeping: forgets peers that have been gone too long, and frees memory.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Store, lock};
 use crate::model::TableId;
 use crate::store::dynamic_metric::DynamicMetric;
+use crate::store::peer::Peer;
 
-/// Most bytes of records that one sweep compresses, in about 40 ms.
-const RESTING: usize = 8 << 20;
+/// Bytes of records that one sweep compresses, in about 10 ms: it is the main thread.
+const RESTING: usize = 2 << 20;
 
 impl Store {
     /// Called every few seconds: forgets peers gone too long, trims idle streams, measures memory.
     pub fn sweep(&self, now: Duration) {
         let limits = self.limits();
         let mut memory = 0;
-        let mut resting = 0;
+        let mut peers: Vec<Arc<Peer>> = Vec::new();
         for table in &self.tables {
             let mut table = lock(table);
             let gone: Vec<String> = (table.peers.values())
@@ -31,18 +34,14 @@ impl Store {
                 }
                 peer.charge_cells(&self.memory);
             }
-            for stream in table.peers.values().flat_map(|p| p.streams()) {
-                stream.trim(now);
-                if resting < RESTING {
-                    resting += stream.rest();
-                }
-            }
+            peers.extend(table.peers.values().cloned());
             memory += table
                 .by_key
                 .values()
                 .map(|m| size_of::<DynamicMetric>() + 4 * m.spec.help.len())
                 .sum::<usize>();
         }
+        self.rest(now, &peers);
         for ((source, _), tables) in self.catalogue.sources().zip(&self.rows) {
             for (n, table) in (0..).zip(tables) {
                 self.change_rows(source, TableId::new(n), |def, rows, changes| {
@@ -53,6 +52,23 @@ impl Store {
         }
         lock(&self.metrics).set(memory);
         self.relieve(now);
+    }
+
+    /// Trims all streams and compresses idle ones, beginning where the last sweep has ended. No table
+    /// is locked: peers that come and go need not wait.
+    fn rest(&self, now: Duration, peers: &[Arc<Peer>]) {
+        peers.iter().flat_map(|p| p.streams()).for_each(|stream| stream.trim(now));
+        let start = self.rested.load(Ordering::Relaxed) % peers.len().max(1);
+        let (before, after) = peers.split_at(start);
+        let (mut bytes, mut done) = (0, 0);
+        for peer in after.iter().chain(before) {
+            if bytes >= RESTING {
+                break;
+            }
+            bytes += peer.streams().map(|stream| stream.rest()).sum::<usize>();
+            done += 1;
+        }
+        self.rested.store(start + done, Ordering::Relaxed);
     }
 
     /// When large users have no room left, drops the texts of disconnected peers; if that is not
