@@ -357,7 +357,7 @@ fn records_are_what_a_plain_walk_finds() {
                 let labels: HashMap<_, _> = row.labels().into_iter().collect();
                 let session = format!("{}/{}", labels["host"], labels["session"]);
                 assert_eq!(
-                    (row.key.clone(), &session),
+                    (row.key.to_string(), &session),
                     (format!("{session}::{}", labels["event"]), &peer.name)
                 );
                 assert!(labels["event"].starts_with(&format!("{}:", labels["provider"])));

@@ -93,7 +93,7 @@ impl Instances {
         let rows = self.rows.get(&serial).into_iter().flatten();
         let names: Vec<(u32, String)> = peers
             .map(|(id, peer)| (*id, name(peer)))
-            .chain(rows.map(|(id, row)| (*id, row.key.clone())))
+            .chain(rows.map(|(id, row)| (*id, row.key.to_string())))
             .collect();
         tables.set_instances(indom, names.iter().map(|(id, name)| (*id, name.as_str())));
     }

@@ -142,7 +142,7 @@ impl World {
             for (id, row) in rows.into_iter().flatten() {
                 assert!(!row.gone() && self.instances.rows(SERIAL).expect("rows").contains_key(id));
                 if let Some(value) = row.brought.get(column) {
-                    seen.insert((row.key.clone(), n), value);
+                    seen.insert((row.key.to_string(), n), value);
                 }
             }
         }

@@ -105,7 +105,8 @@ impl Book {
             Some(known) => known.id,
             None => domain.mark.give()?,
         };
-        domain.put(Entry { name: row.key.as_str().into(), id, agent: None, holder: Holder::Row });
+        let name = Arc::clone(&row.key);
+        domain.put(Entry { name, id, agent: None, holder: Holder::Row });
         Some(id)
     }
 
@@ -128,7 +129,7 @@ impl Book {
         let domain = self.shelves.get_mut(source.index())?.tables.get_mut(table.index())?;
         let id = domain.get(&row.key)?.id;
         domain.put(Entry {
-            name: row.key.as_str().into(),
+            name: Arc::clone(&row.key),
             id,
             agent: None,
             holder: Holder::Nobody(now.wall.sec),

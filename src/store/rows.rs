@@ -16,8 +16,8 @@ const CANDIDATES: usize = 4;
 /// A row of a table.
 #[derive(Debug)]
 pub struct Row {
-    /// Instance name.
-    pub key: String,
+    /// Instance name. The table and the ids' book share it.
+    pub key: Arc<str>,
     /// Values by item number.
     pub cells: Cells,
     /// Values of dynamic metrics by column.
@@ -112,7 +112,7 @@ pub(super) enum RowChange {
 #[derive(Debug)]
 pub(super) struct Rows {
     layout: RowLayout,
-    by_key: HashMap<String, Arc<Row>>,
+    by_key: HashMap<Arc<str>, Arc<Row>>,
     /// Scores of keys without a row, counted since the last [`Rows::promote`].
     waiting: HashMap<String, u64>,
 }
@@ -152,7 +152,7 @@ impl Rows {
             return Arc::clone(known);
         }
         let row = Row::new(key, peer, self.layout);
-        self.by_key.insert(key.into(), Arc::clone(&row));
+        self.by_key.insert(Arc::clone(&row.key), Arc::clone(&row));
         changes.push(RowChange::Join(Arc::clone(&row)));
         row
     }
@@ -180,7 +180,7 @@ impl Rows {
         let mut least: Vec<(u64, Arc<Row>)> = self
             .by_key
             .values()
-            .filter(|r| r.key != OTHER)
+            .filter(|r| *r.key != *OTHER)
             .map(|r| (score(r), Arc::clone(r)))
             .collect();
         least.sort_unstable_by(|(a, x), (b, y)| (a, &x.key).cmp(&(b, &y.key)));
@@ -230,8 +230,8 @@ impl Rows {
     /// Removes the rows of a forgotten peer.
     pub(super) fn forget_peer(&mut self, peer: &Arc<Peer>, changes: &mut Vec<RowChange>) {
         let of_peer = |row: &Arc<Row>| row.peer.as_ref().is_some_and(|p| Arc::ptr_eq(p, peer));
-        let keys: Vec<String> =
-            self.by_key.values().filter(|r| of_peer(r)).map(|r| r.key.clone()).collect();
+        let keys: Vec<Arc<str>> =
+            self.by_key.values().filter(|r| of_peer(r)).map(|r| Arc::clone(&r.key)).collect();
         for row in keys.iter().filter_map(|k| self.by_key.remove(k)) {
             row.gone.store(true, Ordering::Relaxed);
             changes.push(RowChange::Leave(row));
@@ -242,9 +242,7 @@ impl Rows {
     pub(super) fn memory(&self) -> usize {
         self.by_key
             .values()
-            .map(|r| {
-                size_of::<Row>() + 2 * r.key.len() + r.cells.memory() + r.brought.memory() + 96
-            })
+            .map(|r| size_of::<Row>() + r.key.len() + r.cells.memory() + r.brought.memory() + 96)
             .sum()
     }
 }
@@ -290,8 +288,8 @@ mod tests {
             rows.get(&def, Some(peer), Some(key), &mut changes).expect("room");
         }
         rows.forget_peer(&short, &mut changes);
-        assert_eq!(rows.by_key.keys().collect::<Vec<_>>(), ["host/s::x::a"]);
-        assert!(matches!(&changes[..], [_, _, RowChange::Leave(row)] if row.key == "host/s::a"));
+        assert_eq!(rows.by_key.keys().map(|k| &**k).collect::<Vec<_>>(), ["host/s::x::a"]);
+        assert!(matches!(&changes[..], [_, _, RowChange::Leave(row)] if *row.key == *"host/s::a"));
     }
 
     #[test]
@@ -301,7 +299,7 @@ mod tests {
             rows.get(&DEF, None, Some(key), &mut changes).expect("room").cells.add(2, score);
         }
         let other = rows.get(&DEF, None, Some("d"), &mut changes).expect("the rest");
-        assert_eq!(other.key, OTHER);
+        assert_eq!(&*other.key, OTHER);
         other.cells.add(2, 40);
         rows.wait(&DEF, "d", 40);
         rows.wait(&DEF, "e", 5);
@@ -319,10 +317,10 @@ mod tests {
         assert_eq!((a.members(), other.members()), (0, 1));
         assert_eq!((other.cells.get(2), other.cells.get(3)), (Some(50), Some(9)));
         let d = rows.get(&DEF, None, Some("d"), &mut changes).expect("a row of its own");
-        assert_eq!((d.key.as_str(), d.cells.get(2)), ("d", None));
+        assert_eq!((&*d.key, d.cells.get(2)), ("d", None));
         let all: u64 = rows.by_key.values().filter_map(|r| r.cells.get(2)).sum();
         assert_eq!(all, 10 + 50 + 30 + 40);
-        assert_eq!(rows.get(&DEF, None, Some("e"), &mut changes).expect("the rest").key, OTHER);
+        assert_eq!(&*rows.get(&DEF, None, Some("e"), &mut changes).expect("the rest").key, OTHER);
     }
 
     #[test]
@@ -337,7 +335,8 @@ mod tests {
             rows.wait(&def, &format!("new{n}"), 50 + n);
         }
         rows.promote(&def, &mut changes);
-        let mut new: Vec<_> = rows.by_key.keys().filter(|k| k.starts_with("new")).collect();
+        let mut new: Vec<_> =
+            rows.by_key.keys().filter(|k| k.starts_with("new")).map(|k| &**k).collect();
         new.sort();
         assert_eq!(new, ["new2", "new3", "new4", "new5"], "an eighth and one at a time");
         let gone = changes.iter().filter(|c| matches!(c, RowChange::Leave(_))).count();

@@ -131,7 +131,9 @@ impl World {
         }
         let def = Zorka::TABLE.row_metrics.iter().find(|m| m.name == metric).expect(metric);
         let of_table = rows.iter().filter(|(indom, _)| *indom == def.indom);
-        of_table.filter_map(|(_, row)| Some((row.key.clone(), row.cells.get(def.item)?))).collect()
+        of_table
+            .filter_map(|(_, row)| Some((row.key.to_string(), row.cells.get(def.item)?)))
+            .collect()
     }
 
     pub fn row(&self, metric: &str, key: &str) -> u64 {

@@ -14,6 +14,8 @@ impl PeerSink {
             return;
         };
         if rows.len() <= slot {
+            // Grows by a quarter instead of doubling: there are many tables of few rows.
+            rows.reserve_exact((slot + 1 - rows.len()).max(rows.len() / 4));
             rows.resize_with(slot + 1, || None);
         }
         let row = self.store.row(self.source, table, self.peer.as_ref(), key);
@@ -32,7 +34,7 @@ impl PeerSink {
         let of_peer = self.table.tables.get(item.table().index()).is_some_and(|t| t.of_peer);
         let now = self.now.monotonic;
         let Some(bound) = self.current_row(slot, item.table()) else { return };
-        if !of_peer && bound.row.key == OTHER {
+        if !of_peer && *bound.row.key == *OTHER {
             return;
         }
         match value {

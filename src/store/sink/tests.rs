@@ -259,7 +259,7 @@ fn members_follow_the_place_of_their_key() {
         .map(|n| format!("key{n}"))
         .filter_map(|key| {
             let row = store.row(SHOP, BUCKET, None, Some(&key))?;
-            (row.key == key).then(|| row.members())
+            (*row.key == *key).then(|| row.members())
         })
         .sum();
     let rest = members(None).expect("the rest");
