@@ -184,6 +184,12 @@ impl ParamReader {
         Params { pieces: &self.pieces, text, count: self.params, values: self.values }
     }
 
+    /// Frees memory that an idle connection does not need.
+    pub(super) fn rest(&mut self) {
+        self.pieces.shrink_to_fit();
+        self.copies.shrink_to_fit();
+    }
+
     /// Clears the values after a call was reported.
     #[inline(always)]
     pub(crate) fn end(&mut self) {

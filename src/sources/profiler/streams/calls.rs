@@ -113,6 +113,12 @@ impl CallReader {
         self.names.capacity() * size_of::<Option<Arc<str>>>()
     }
 
+    /// Frees memory that an idle connection does not need.
+    pub(crate) fn rest(&mut self) {
+        self.names.shrink_to_fit();
+        self.values.rest();
+    }
+
     /// Reads one token; `None` when it is not whole. `input`: the bytes with which `scan` began.
     #[inline]
     fn token<V: CallVisitor + ?Sized>(

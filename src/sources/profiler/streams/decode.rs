@@ -1,6 +1,7 @@
 //! The streams of one connection: [`Streams`] passes each payload to the [`Decoder`] of its open
 //! file, and the decoders pass records to the [`Observer`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::calls::{CallReader, CallVisitor};
@@ -42,7 +43,7 @@ pub struct Counts {
 /// One stream of a connection.
 #[derive(Debug)]
 pub struct Stream {
-    name: Box<str>,
+    name: Cow<'static, str>,
     kind: StreamKind,
     sequence: i32,
     decoder: Decoder,
@@ -146,6 +147,7 @@ impl Streams {
     /// The connection is idle: memory that it does not need is shared or freed.
     pub(crate) fn rest(&mut self) {
         self.words.rest();
+        self.streams.iter_mut().for_each(|stream| stream.decoder.rest());
     }
 
     /// Takes the dictionary out, for a later connection.
@@ -171,7 +173,7 @@ impl Streams {
             stream.counts.rotations += 1;
         } else if self.streams.len() == opened.stream {
             self.streams.push(Stream {
-                name: opened.name.into(),
+                name: StreamKind::keep(opened.name),
                 kind: opened.kind,
                 sequence: opened.sequence,
                 decoder,
@@ -273,6 +275,22 @@ impl Decoder {
         match self {
             Self::Calls(calls) => 2 * USUAL + calls.machine.memory(),
             _ => USUAL,
+        }
+    }
+
+    /// Frees memory that an idle connection does not need.
+    fn rest(&mut self) {
+        match self {
+            Self::Trace(trace) => trace.rest(),
+            Self::Calls(calls) => {
+                calls.rest();
+                calls.machine.rest();
+            }
+            Self::Values(values, _) => values.rest(),
+            Self::Dictionary(dictionary) => dictionary.rest(),
+            Self::Suspend(suspend) => suspend.rest(),
+            Self::Params(params) => params.rest(),
+            Self::Gc(_) | Self::Opaque | Self::Broken => {}
         }
     }
 

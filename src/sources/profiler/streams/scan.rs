@@ -381,15 +381,20 @@ pub(crate) trait Machine<V: ?Sized> {
 #[derive(Debug)]
 pub(crate) struct Resume<M> {
     pub(crate) machine: M,
-    tail: [u8; limits::TOKEN],
-    held: usize,
+    /// The start of the token that the last payload has cut.
+    tail: Vec<u8>,
     /// File offset behind the last whole token.
     taken: u64,
 }
 
 impl<M> Resume<M> {
     pub(crate) const fn new(machine: M) -> Self {
-        Self { machine, tail: [0; limits::TOKEN], held: 0, taken: 0 }
+        Self { machine, tail: Vec::new(), taken: 0 }
+    }
+
+    /// Frees memory that an idle connection does not need.
+    pub(crate) fn rest(&mut self) {
+        self.tail.shrink_to_fit();
     }
 
     /// File offset of the token that is being read, or of the error.
@@ -402,7 +407,7 @@ impl<M> Resume<M> {
     where
         M: Machine<V>,
     {
-        self.held == 0 && self.machine.at_boundary()
+        self.tail.is_empty() && self.machine.at_boundary()
     }
 
     /// Decodes the next payload of the file. Must not be called after an error.
@@ -414,30 +419,31 @@ impl<M> Resume<M> {
     where
         M: Machine<V>,
     {
-        while self.held > 0 {
+        while !self.tail.is_empty() {
             // The cut token, joined with as many bytes as a token can have.
-            let held = self.held;
-            let (_, free) = self.tail.split_at_mut(held);
-            let joined = free.len().min(bytes.len());
-            free.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-            let (tail, _) = self.tail.split_at(held + joined);
-            let taken = Self::run(&mut self.machine, &mut self.taken, tail, visitor)?;
+            let held = self.tail.len();
+            let (joined, rest) = bytes.split_at(bytes.len().min(limits::TOKEN - held));
+            self.tail.extend_from_slice(joined);
+            let taken = Self::run(&mut self.machine, &mut self.taken, &self.tail, visitor)?;
             if let Some(into) = taken.checked_sub(held) {
-                self.held = 0;
+                self.tail.clear();
                 (_, bytes) = bytes.split_at(into);
-            } else if joined == 0 {
+            } else if joined.is_empty() {
                 return if bytes.is_empty() { Ok(()) } else { Err(DecodeError::Token) };
             } else {
-                self.tail.copy_within(taken..held + joined, 0);
-                self.held = held + joined - taken;
-                (_, bytes) = bytes.split_at(joined);
+                self.tail.drain(..taken);
+                bytes = rest;
             }
         }
         let taken = Self::run(&mut self.machine, &mut self.taken, bytes, visitor)?;
         let (_, cut) = bytes.split_at(taken);
-        let (tail, _) = self.tail.split_at_mut_checked(cut.len()).ok_or(DecodeError::Token)?;
-        tail.copy_from_slice(cut);
-        self.held = cut.len();
+        if cut.len() > limits::TOKEN {
+            return Err(DecodeError::Token);
+        }
+        if !cut.is_empty() {
+            self.tail.reserve_exact(limits::TOKEN);
+            self.tail.extend_from_slice(cut);
+        }
         Ok(())
     }
 

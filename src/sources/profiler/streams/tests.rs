@@ -77,7 +77,11 @@ pub(crate) fn opened(stream: usize, name: &str, sequence: i32) -> Opened<'_> {
 fn run<'a>(name: &str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let (mut streams, mut lines) = (Streams::new(Arc::new(Interner::new(1 << 20))), Log::default());
     streams.open(&opened(0, name, 0), &mut lines);
-    pieces.into_iter().for_each(|piece| streams.data(0, piece, &mut lines));
+    for piece in pieces {
+        streams.data(0, piece, &mut lines);
+        // The agent may fall silent anywhere.
+        streams.rest();
+    }
     streams.close(&mut lines);
     lines.0
 }

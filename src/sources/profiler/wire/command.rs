@@ -1,6 +1,8 @@
 //! Commands of an agent, their replies, and the types that both carry
 //! (docs/protocols/java-profiler.md A.2, A.3). All numbers are big-endian.
 
+use std::borrow::Cow;
+
 use bytes::{BufMut, BytesMut};
 
 use crate::read::{Cursor, Order};
@@ -284,21 +286,32 @@ pub enum StreamKind {
 }
 
 impl StreamKind {
+    /// Names with a meaning.
+    const KNOWN: [(&'static str, Self); 9] = [
+        ("trace", Self::Trace),
+        ("calls", Self::Calls),
+        ("xml", Self::Xml),
+        ("sql", Self::Sql),
+        ("dictionary", Self::Dictionary),
+        ("posDictionary", Self::PosDictionary),
+        ("suspend", Self::Suspend),
+        ("params", Self::Params),
+        ("gc", Self::Gc),
+    ];
+
     /// The kind of the stream `name`.
     #[must_use]
     pub fn of(name: &str) -> Self {
-        match name {
-            "trace" => Self::Trace,
-            "calls" => Self::Calls,
-            "xml" => Self::Xml,
-            "sql" => Self::Sql,
-            "dictionary" => Self::Dictionary,
-            "posDictionary" => Self::PosDictionary,
-            "suspend" => Self::Suspend,
-            "params" => Self::Params,
-            "gc" => Self::Gc,
-            _ => Self::Opaque,
-        }
+        Self::known(name).map_or(Self::Opaque, |(_, kind)| *kind)
+    }
+
+    fn known(name: &str) -> Option<&'static (&'static str, Self)> {
+        Self::KNOWN.iter().find(|(known, _)| *known == name)
+    }
+
+    /// A stream's name to be kept: that of a known kind needs no memory.
+    pub(crate) fn keep(name: &str) -> Cow<'static, str> {
+        Self::known(name).map_or_else(|| name.to_owned().into(), |(known, _)| (*known).into())
     }
 
     /// Whether rotation may apply: dictionaries and params are needed whole

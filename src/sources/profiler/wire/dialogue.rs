@@ -11,6 +11,8 @@
 //! the commands. The driver sends the output after each `feed`: this is the rule "flush when the
 //! input is drained" of A.4, so no agent waits for a reply that is ready.
 
+use std::borrow::Cow;
+
 use bytes::{Buf, BufMut, BytesMut};
 
 use super::command::{
@@ -33,7 +35,7 @@ enum Input {
 
 #[derive(Debug)]
 struct Stream {
-    name: Box<str>,
+    name: Cow<'static, str>,
     handle: Uuid,
     sequence: i32,
 }
@@ -321,7 +323,7 @@ impl CommandHandler {
             sequence = sequence.max(old.sequence.saturating_add(1));
             (old.handle, old.sequence) = (handle, sequence);
         } else {
-            self.streams.push(Stream { name: open.name.into(), handle, sequence });
+            self.streams.push(Stream { name: StreamKind::keep(open.name), handle, sequence });
         }
         let kind = StreamKind::of(open.name);
         let Settings { rotation_period_ms, rotation_size, .. } = self.settings;
