@@ -14,9 +14,9 @@
 //! with one half of the packets each, and their collectors.
 //!
 //! With `-- --ratio [ROUNDS]` this reader and the others run in turn, and the median ratio of the
-//! rounds is printed. `--once records DIR` (or `read`, `counted`) reads once without measuring, for
-//! perf, callgrind and peak memory. `--once sum DIR` prints a sum of all bytes of all records, to
-//! compare with another version's.
+//! rounds is printed. `--once records DIR` (or `client`, `read`, `counted`) reads once without
+//! measuring, for perf, callgrind and peak memory. `--once sum DIR` prints the counts and a sum of
+//! all bytes of all records, to compare with another version's.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -97,15 +97,20 @@ fn main() {
 fn sum(recorded: &Recorded) {
     let store = Store::new(catalogue(), 400, Limits::default(), 2 << 30);
     connection(&store, recorded, 0, 1, RecordFilter::default(), |_| ());
-    for stream in store
-        .peers()
-        .iter()
-        .filter_map(|peer| Some(peer.existing_stream(EventKindId::new(0))?.newest(usize::MAX)))
-    {
-        let sum = stream.iter().fold(0_u64, |sum, byte| {
-            (sum.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95)
-        });
-        println!("{} bytes of records, sum {sum:x}", stream.len());
+    for peer in store.peers().iter() {
+        let Some(stream) = peer.existing_stream(EventKindId::new(0)) else { continue };
+        let mut sum = 0_u64;
+        loop {
+            let delivery = stream.read(1, &request(ALL));
+            // The header of an array has the number of its records.
+            for byte in delivery.high.iter().flat_map(|array| array.iter().skip(8)) {
+                sum = (sum.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95);
+            }
+            if delivery.records == 0 {
+                break;
+            }
+        }
+        println!("{:?}, sum {sum:x}", stream.stats());
     }
 }
 
@@ -209,12 +214,16 @@ const ONE_CLIENT: events::Limits =
 /// No limit of the records.
 const ALL: events::Limits = events::Limits::new(usize::MAX, DELIVERY);
 
+/// A client's request of records in high resolution.
+fn request(limits: events::Limits) -> ReadRequest<'static> {
+    ReadRequest::new(Resolutions { low: false, high: true }, limits, Pmid::new(400, 0, 0))
+}
+
 /// Reads with one client that fetches `times` after each packet, or until there are no more records.
 /// Returns the number of records that it got.
 fn deliver(recorded: &Recorded, limits: events::Limits, times: usize) -> u64 {
     let store = Store::new(catalogue(), 400, Limits::default(), BUDGET);
-    let want = Resolutions { low: false, high: true };
-    let request = ReadRequest::new(want, limits, Pmid::new(400, 0, 0));
+    let request = request(limits);
     let mut got = 0;
     connection(&store, recorded, 0, 1, RecordFilter::default(), |store| {
         for peer in store.peers().iter() {
