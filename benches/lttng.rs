@@ -9,7 +9,7 @@
 //! Without CTF_TRACES a capture is read. A relay daemon within this process reads packets from
 //! their files, in pieces as from a socket, and passes them to the whole collector. `records`:
 //! every event becomes a record, and nobody reads them. `one_client`: a client fetches after each
-//! packet, with the limits of the PMDA: 1,000 records. `all_read`: it fetches until it has all
+//! reply, with the limits of the PMDA: 1,000 records. `all_read`: it fetches until it has all
 //! records. `counted`: events are only counted. `two_threads`: two relay daemons,
 //! with one half of the packets each, and their collectors.
 //!
@@ -62,6 +62,7 @@ fn main() {
         }
         let records = match what.as_str() {
             "records" => collect(&recorded, RecordFilter::default()),
+            "client" => one_client(&recorded),
             "read" => all_read(&recorded),
             _ => collect(&recorded, counted()),
         };

@@ -60,6 +60,13 @@ impl RecordTemplate {
         Self { bytes: begun.to_vec(), count: batch.nparams }
     }
 
+    /// Bytes of a record that begins as the template.
+    #[must_use]
+    #[inline]
+    pub const fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Bytes allocated.
     #[must_use]
     pub const fn memory(&self) -> usize {
@@ -189,7 +196,7 @@ impl Batch {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the value is in the low 32 bits")]
     pub fn param32(&mut self, param: &Param32, bits: u64) {
-        if self.begin(12) {
+        if self.begin(Param32::SIZE) {
             self.bytes.extend_from_slice(&with4(param.0, (bits as u32).to_ne_bytes()));
         }
     }
@@ -197,7 +204,7 @@ impl Batch {
     /// As [`Self::number_param`] for 64 bits.
     #[inline(always)]
     pub fn param64(&mut self, param: &Param64, bits: u64) {
-        if self.begin(16) {
+        if self.begin(Param64::SIZE) {
             self.bytes.extend_from_slice(&with8(param.0, bits.to_ne_bytes()));
         }
     }
@@ -213,6 +220,13 @@ impl Batch {
         } else {
             (0..numbers.count).for_each(|_| self.left_out());
         }
+    }
+
+    /// Bytes of a parameter whose text has `len` bytes.
+    #[must_use]
+    #[inline]
+    pub const fn text_size(len: usize) -> usize {
+        PARAM_HEADER + padded(len)
     }
 
     /// Adds a string to the newest record, cut at a character boundary to the room left below

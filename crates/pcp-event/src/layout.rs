@@ -182,9 +182,12 @@ pub(crate) fn param4(pmid: u32, ty: ValueType, value: [u8; 4]) -> [u8; 12] {
 
 /// A 4-byte value after its header.
 #[inline]
-pub(crate) fn with4(header: [u8; PARAM_HEADER], value: [u8; 4]) -> [u8; 12] {
-    let [a, b] = split(header);
-    join([a, b, value])
+pub(crate) const fn with4(
+    [a, b, c, d, e, f, g, h]: [u8; PARAM_HEADER],
+    [i, j, k, l]: [u8; 4],
+) -> [u8; 12] {
+    // As in [`pair`].
+    [a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
 /// A whole parameter with an 8-byte value.

@@ -12,6 +12,16 @@ pub struct Param32(pub(crate) [u8; PARAM_HEADER]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param64(pub(crate) [u8; PARAM_HEADER]);
 
+impl Param32 {
+    /// Bytes of the whole parameter.
+    pub const SIZE: usize = PARAM_HEADER + 4;
+}
+
+impl Param64 {
+    /// Bytes of the whole parameter.
+    pub const SIZE: usize = PARAM_HEADER + 8;
+}
+
 /// The header of a numeric parameter: see [`crate::Batch::number_param`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberParam {
@@ -22,6 +32,15 @@ pub enum NumberParam {
 }
 
 impl NumberParam {
+    /// Bytes of the whole parameter.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        match self {
+            Self::Bits32(_) => Param32::SIZE,
+            Self::Bits64(_) => Param64::SIZE,
+        }
+    }
+
     /// The header for a metric of type `ty`; `None` if that is not numeric.
     #[must_use]
     #[inline(always)]

@@ -80,7 +80,11 @@ impl Budget {
     }
 
     fn share(&self) -> usize {
-        (self.limit() / self.streams.load(Ordering::Relaxed).max(1)).max(SHARE_MIN)
+        self.share_of(self.streams.load(Ordering::Relaxed))
+    }
+
+    fn share_of(&self, streams: usize) -> usize {
+        (self.limit() / streams.max(1)).max(SHARE_MIN)
     }
 }
 

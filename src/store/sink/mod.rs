@@ -19,8 +19,8 @@ use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
 use crate::events::{Batch, Later, Stream};
 use crate::model::{
-    ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid,
-    SourceId, Stamp, TableId, Update, ValueType,
+    ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId, ParamItem,
+    Pmid, SourceId, Stamp, TableId, Update, ValueType,
 };
 use crate::sources::{OwnSink, Sink};
 
@@ -422,13 +422,14 @@ impl Sink for PeerSink {
     }
 
     fn keeps(&self, kind: EventKindId, own: usize, shared: usize) -> bool {
+        let Some(peer) = &self.peer else { return false };
+        let most = match peer.existing_stream(kind) {
+            Some(stream) => stream.later_max(),
+            None if duration(&self.table, kind).is_none() => self.store.budget.later_max(),
+            None => 0,
+        };
         // What is shared counts for each, so it must be the smaller part.
-        own / 2 >= shared
-            && self
-                .peer
-                .as_ref()
-                .and_then(|peer| peer.existing_stream(kind))
-                .is_some_and(|stream| own + shared <= stream.later_max())
+        own / 2 >= shared && own + shared <= most
     }
 
     fn append_later(&mut self, kind: EventKindId, records: Later) {
@@ -447,9 +448,14 @@ impl Sink for PeerSink {
     }
 }
 
+/// The parameter with the duration of a record.
+fn duration(source: &SourceTable, kind: EventKindId) -> Option<ParamItem> {
+    source.events.get(kind.index())?.table.duration
+}
+
 /// A stream of a kind; if its records have durations, the slowest are kept.
 fn new_stream(store: &Store, source: &SourceTable, kind: EventKindId) -> Stream {
-    match source.events.get(kind.index()).and_then(|kind| kind.table.duration) {
+    match duration(source, kind) {
         None => Stream::new(&store.budget),
         Some(item) => {
             let cluster = source.cluster + PARAM_CLUSTER;

@@ -106,7 +106,10 @@ fn records_that_are_packed_later_leave_room_for_others() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
     let mut sink = PeerSink::new(&store, TOY, &Arc::new(RequestQueue::new(|| ())));
     sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
-    assert!(!sink.keeps(SAMPLE, 1000, 0), "there is no stream");
+    let streams = |sink: &PeerSink| sink.peer().expect("attached").streams().count();
+    // The share of the stream that there will be.
+    assert!(sink.keeps(SAMPLE, 256 << 10, 0) && !sink.keeps(SAMPLE, (256 << 10) + 1, 0));
+    assert_eq!(streams(&sink), 0);
     let later = || Later {
         records: Box::new(Plain),
         count: 1,

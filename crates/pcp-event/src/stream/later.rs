@@ -2,8 +2,9 @@
 //! needs less memory for them, and no time for those that nobody reads.
 
 use std::fmt::Debug;
+use std::sync::atomic::Ordering;
 
-use super::Stream;
+use super::{Budget, Stream};
 use crate::batch::Batch;
 use crate::ring::Ring;
 use crate::types::stamp::Stamp;
@@ -35,6 +36,14 @@ pub struct Later {
     pub truncated: u64,
     /// Time of the newest one.
     pub newest: Stamp,
+}
+
+impl Budget {
+    /// [`Stream::later_max`] of one more stream, without the slowest records.
+    #[must_use]
+    pub fn later_max(&self) -> usize {
+        self.share_of(self.streams.load(Ordering::Relaxed) + 1) / UNPACKED_PART
+    }
 }
 
 impl Stream {

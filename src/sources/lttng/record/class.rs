@@ -67,10 +67,38 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Values become a parameter that is a number, or none.
-    const fn is_number(&self) -> bool {
-        matches!(self, Self::Skip | Self::Param32(_) | Self::Param64(_))
+    /// What the size of the parameters depends on. Values within arrays depend on the array.
+    const fn sizes(&self) -> Sizes {
+        match self {
+            Self::Skip | Self::Inner | Self::Param32(_) | Self::Param64(_) => Sizes::Alike,
+            Self::Text(..) | Self::NumberArray(_) | Self::Bytes(_) => Sizes::Texts,
+            Self::Enumeration(_) => Sizes::Labels,
+            Self::Compound(_) | Self::Other => Sizes::Unknown,
+        }
     }
+
+    /// Bytes of the parameter that is a number.
+    const fn number_size(&self) -> usize {
+        match self {
+            Self::Param32(_) => Param32::SIZE,
+            Self::Param64(_) => Param64::SIZE,
+            Self::Enumeration(enumeration) => enumeration.number.size(),
+            _ => 0,
+        }
+    }
+}
+
+/// What the sizes of a class's records depend on; the later ones include the earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sizes {
+    /// Nothing: all parameters are numbers.
+    Alike,
+    /// Lengths of strings and of arrays of numbers.
+    Texts,
+    /// Labels of enumerations.
+    Labels,
+    /// The records must be packed.
+    Unknown,
 }
 
 /// An enumeration: one parameter for its number, and one for its label unless `limits.names` is
@@ -104,10 +132,9 @@ pub(crate) struct EventClass {
     /// Start of each record in the current packet: event name, processor and stream.
     prepared: RecordTemplate,
     packet: u64,
-    /// All parameters are numbers, so all records of a packet have the same size.
-    pub(crate) alike: bool,
-    /// That size, or 0 if it is not known.
-    pub(crate) size: u64,
+    pub(crate) sizes: Sizes,
+    /// Bytes of all parameters of a record that are numbers.
+    numbers: usize,
     pub(crate) count: u64,
     pub(crate) bits: u64,
 }
@@ -192,7 +219,8 @@ impl Definitions {
         self.label(plan, row, sink);
         let recorded = filter.matches(&plan.name);
         let destinations = if recorded { self.destinations(plan, sink) } else { Vec::new() };
-        let alike = destinations.iter().all(Destination::is_number);
+        let sizes = destinations.iter().map(Destination::sizes).max().unwrap_or(Sizes::Alike);
+        let numbers = destinations.iter().map(Destination::number_size).sum();
         EventClass {
             name: Arc::clone(&plan.name),
             flags: flags(&plan.name),
@@ -202,8 +230,8 @@ impl Definitions {
             row,
             prepared: RecordTemplate::default(),
             packet: 0,
-            alike,
-            size: 0,
+            sizes,
+            numbers,
             count: 0,
             bits: 0,
         }
@@ -356,13 +384,21 @@ impl EventClass {
         }
         self.prepared = RecordTemplate::of(batch);
         self.packet = origin.packet;
-        self.size = 0;
     }
 
-    /// Bytes of each record of a packet, if all are alike and one was packed.
+    /// Bytes of each record of a packet, without texts of fields. The batch is empty, and stays so.
     #[inline]
-    pub(crate) fn size_in(&self, packet: u64) -> Option<u64> {
-        (self.packet == packet && self.size > 0).then_some(self.size)
+    pub(crate) fn least_size(
+        &mut self,
+        origin: &PacketOrigin<'_>,
+        common: &CommonParams,
+        batch: &mut Batch,
+    ) -> usize {
+        if self.packet != origin.packet {
+            self.begin_first(Stamp::default(), origin, common, batch);
+            batch.clear();
+        }
+        self.prepared.size() + self.numbers
     }
 
     /// A copy that no packet has used.

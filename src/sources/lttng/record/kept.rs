@@ -10,6 +10,8 @@ use crate::events::{Batch, Unpacked};
 
 /// Events between two marks.
 pub(crate) const MARK: usize = 256;
+/// Bytes that are packed at once to know the size of all records.
+const PIECE: usize = 64 << 10;
 /// Events that are read at once: no more are passed over when there are records enough.
 const FEW: usize = 32;
 
@@ -68,6 +70,26 @@ impl Unpacked for KeptPacket {
         };
         while again.left > 0 && matches!(packet.read_at_most(FEW, &mut again), Ok(true)) {}
         *batch = buffers.batch;
+    }
+}
+
+impl KeptPacket {
+    /// Bytes of so many records, and their parameters that are cut or left out: packs them all.
+    pub(crate) fn sums(&self, records: u64) -> (u64, u64) {
+        let (mut from, mut bytes, mut truncated, mut batch) = (0, 0, 0, Batch::default());
+        while from < records {
+            batch.clear();
+            let left = usize::try_from(records - from).unwrap_or(usize::MAX);
+            self.pack(from, left, PIECE, &mut batch);
+            if batch.is_empty() {
+                break;
+            }
+            from += batch.len() as u64;
+            bytes += batch.size() as u64;
+            truncated += batch.truncated();
+        }
+        debug_assert_eq!(from, records, "all were decoded before");
+        (bytes, truncated)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod class;
 mod kept;
+mod measurer;
 mod packer;
 mod parameter;
 mod recorder;

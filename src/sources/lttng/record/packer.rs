@@ -135,7 +135,7 @@ impl Packer<'_> {
 
     /// The two common destinations are inlined into the decoder's call.
     #[inline(always)]
-    fn integer(&mut self, node: NodeId, value: Integer) {
+    pub(crate) fn integer(&mut self, node: NodeId, value: Integer) {
         let destination = destination!(self, node);
         if let Destination::Param32(param) = destination {
             self.buffers.batch.param32(param, value.bits);

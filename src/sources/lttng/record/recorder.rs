@@ -22,41 +22,11 @@ pub(crate) struct Recorder<'r> {
     pub(crate) open: bool,
     /// A class was defined.
     pub(crate) defined: bool,
-    /// The records so far.
-    pub(crate) records: Sums,
-    /// The records are only added up: they are packed when they are read.
-    pub(crate) later: bool,
-}
-
-/// Sums of records.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    pub(crate) count: u64,
-    /// Packed bytes.
+    /// Bytes of the records so far.
     pub(crate) bytes: u64,
-    pub(crate) truncated: u64,
-    /// The clock at the newest one.
-    pub(crate) newest: u64,
-    /// The clock at the current event.
-    now: u64,
-}
-
-impl Sums {
-    #[inline]
-    const fn add(&mut self, bytes: u64, truncated: u64) {
-        self.count += 1;
-        self.bytes += bytes;
-        self.truncated += truncated;
-        self.newest = self.now;
-    }
 }
 
 impl Recorder<'_> {
-    /// Number of the next record in a packet whose records are packed later.
-    pub(crate) fn mark(&self) -> Option<u64> {
-        self.later.then_some(self.records.count)
-    }
-
     /// Ends the packet at this bit: reports the counts and appends the records.
     pub(crate) fn finish(&mut self, bit: u64) {
         if self.events > 0 {
@@ -69,7 +39,7 @@ impl Recorder<'_> {
 
     /// Appends the records packed so far.
     fn append(&mut self) {
-        self.records.bytes += self.packer.buffers.batch.size() as u64;
+        self.bytes += self.packer.buffers.batch.size() as u64;
         self.sink.append(RECORD, &mut self.packer.buffers.batch);
     }
 
@@ -101,21 +71,9 @@ impl Recorder<'_> {
         });
     }
 
-    /// Adds up the record just packed, and drops it. All records of its class may be like it.
-    fn add_up(&mut self) {
-        let Packer { buffers, class, .. } = &mut self.packer;
-        let (bytes, truncated) = (buffers.batch.size() as u64, buffers.batch.truncated());
-        buffers.batch.clear();
-        self.records.add(bytes, truncated);
-        if let Some(class) = class.as_mut().filter(|class| class.alike && truncated == 0) {
-            class.size = bytes;
-        }
-    }
-}
-
-impl<'t> EventVisitor<'t, '_> for Recorder<'_> {
+    /// Counts an event; `true`: it becomes a record.
     #[inline]
-    fn event(&mut self, event: &Event<'t>) -> bool {
+    pub(crate) fn count(&mut self, event: &Event<'_>) -> bool {
         if self.events > 0 {
             self.account(event.bit);
         }
@@ -126,37 +84,27 @@ impl<'t> EventVisitor<'t, '_> for Recorder<'_> {
         }
         let Some(class) = &mut self.packer.class else { return false };
         class.count += 1;
-        if !class.recorded {
-            return false;
+        self.open = class.recorded;
+        class.recorded
+    }
+}
+
+impl<'t> EventVisitor<'t, '_> for Recorder<'_> {
+    #[inline]
+    fn event(&mut self, event: &Event<'t>) -> bool {
+        let recorded = self.count(event);
+        if recorded {
+            self.packer.begin(event.cycles);
         }
-        self.open = true;
-        if self.later {
-            self.records.now = event.cycles;
-            if class.size_in(self.packer.origin.packet).is_some() {
-                return false;
-            }
-        }
-        self.packer.begin(event.cycles);
-        true
+        recorded
     }
 
     #[inline]
     fn done(&mut self) {
         self.open = false;
         self.packer.end();
-        if self.later {
-            self.add_up();
-        } else if self.packer.buffers.batch.size() > BATCH {
+        if self.packer.buffers.batch.size() > BATCH {
             self.append();
-        }
-    }
-
-    #[inline]
-    fn skipped(&mut self) {
-        if std::mem::take(&mut self.open)
-            && let Some(class) = &self.packer.class
-        {
-            self.records.add(class.size, 0);
         }
     }
 }

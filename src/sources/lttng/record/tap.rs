@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::parameter::provider;
-use super::recorder::Recorder;
+use super::timestamps::Timestamps;
 use crate::ctf::schema::{Encoding, EnvValue, Scope};
 use crate::ctf::{
     self, Event, EventPlan, EventVisitor, Kind, Node, NodeId, Packed, StreamPlan, Visitor,
@@ -180,11 +180,12 @@ const fn part(kind: Kind) -> Part {
     }
 }
 
-/// The visitor of one packet: a recorder, and a tap beside it.
-pub(crate) struct Tapped<'r, 't> {
-    pub(crate) recorder: Recorder<'r>,
+/// The visitor of one packet: that of its records, and a tap beside it.
+pub(crate) struct Tapped<'v, 't, V> {
+    pub(crate) recorder: &'v mut V,
     tap: &'t mut Tap,
     stream: usize,
+    timestamps: Timestamps<'t>,
     now: Now,
     /// The current event becomes a record.
     recorded: bool,
@@ -199,14 +200,15 @@ struct Current {
     thread: u64,
 }
 
-impl<'r, 't> Tapped<'r, 't> {
+impl<'v, 't, V> Tapped<'v, 't, V> {
     pub(crate) const fn new(
-        recorder: Recorder<'r>,
+        recorder: &'v mut V,
         tap: &'t mut Tap,
         stream: usize,
+        timestamps: Timestamps<'t>,
         now: Now,
     ) -> Self {
-        Self { recorder, tap, stream, now, recorded: false, current: None }
+        Self { recorder, tap, stream, timestamps, now, recorded: false, current: None }
     }
 
     fn number(&mut self, node: NodeId, value: u64) {
@@ -228,7 +230,7 @@ impl<'r, 't> Tapped<'r, 't> {
     }
 }
 
-impl<'t> EventVisitor<'t, '_> for Tapped<'_, '_> {
+impl<'t, 'a, V: EventVisitor<'t, 'a>> EventVisitor<'t, 'a> for Tapped<'_, '_, V> {
     fn event(&mut self, event: &Event<'t>) -> bool {
         self.recorded = self.recorder.event(event);
         self.tap.payload.clear();
@@ -255,14 +257,14 @@ impl<'t> EventVisitor<'t, '_> for Tapped<'_, '_> {
         let Some(Current { class, cycles, process, thread }) = self.current.take() else { return };
         let Tap { feeds, payload, .. } = &mut *self.tap;
         if let Some((_, feed)) = feeds.get_mut(class.feed) {
-            let stamp = self.recorder.packer.timestamps.stamp(cycles);
+            let stamp = self.timestamps.stamp(cycles);
             let event = ForeignEvent { class: class.number, process, thread, stamp, payload };
             feed.event(self.now, &event);
         }
     }
 }
 
-impl<'a> Visitor<'a> for Tapped<'_, '_> {
+impl<'a, V: Visitor<'a>> Visitor<'a> for Tapped<'_, '_, V> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
         if self.recorded {
             self.recorder.unsigned(node, value);

@@ -272,6 +272,57 @@ pub(crate) fn numbers_text(
     cut
 }
 
+/// Bytes of [`numbers_text`]; `None`: it would be cut.
+pub(crate) fn numbers_size(items: &Packed<'_>, form: IntegerFormat, limit: usize) -> Option<usize> {
+    // A bracket or comma before each element, and the other bracket.
+    let mut count = Count { form, bytes: items.len().max(1) + 1 };
+    items.each(NodeId::default(), &mut count);
+    (count.bytes <= limit || items.is_empty()).then_some(count.bytes)
+}
+
+/// Bytes of [`bytes_text`]; `None`: it would be cut.
+pub(crate) const fn bytes_size(bytes: &[u8], limit: usize) -> Option<usize> {
+    if bytes.len() <= limit / 2 { Some(2 * bytes.len()) } else { None }
+}
+
+/// Counts the bytes of elements of an array of numbers without labels.
+struct Count {
+    form: IntegerFormat,
+    bytes: usize,
+}
+
+impl AsciiSink for Count {
+    #[inline(always)]
+    fn chars(&mut self, _: [u8; 8], count: usize) {
+        self.bytes += count;
+    }
+}
+
+impl<'a> Visitor<'a> for Count {
+    #[inline(always)]
+    fn unsigned(&mut self, _: NodeId, value: u64) {
+        match self.form.short(value) {
+            Some((_, count)) => self.bytes += count,
+            None => self.form.unsigned(value, self),
+        }
+    }
+
+    #[inline(always)]
+    fn signed(&mut self, _: NodeId, value: i64) {
+        match self.form.short_signed(value) {
+            Some((_, count)) => self.bytes += count,
+            None => self.form.signed(value, self),
+        }
+    }
+
+    fn float(&mut self, _: NodeId, value: f64) {
+        self.bytes += value.to_string().len();
+    }
+
+    fn string(&mut self, _: NodeId, _: &'a [u8]) {}
+    fn blob(&mut self, _: NodeId, _: &'a [u8]) {}
+}
+
 /// Writes bytes as two hexadecimal digits each. `true`: they were cut.
 pub(crate) fn bytes_text(bytes: &[u8], limit: usize, out: &mut TextWriter<'_>) -> bool {
     let shown = bytes.get(..limit.saturating_sub(out.len()) / 2).unwrap_or(bytes);

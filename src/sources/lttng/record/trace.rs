@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::super::metrics::RECORD;
 use super::class::{CommonParams, Definitions, EventClass, PacketOrigin, RecordFilter};
 use super::kept::{KeptPacket, MARK};
+use super::measurer::{Measurer, Sums};
 use super::packer::{Packer, RecordBuffers};
-use super::recorder::{Recorder, Sums};
-use super::tap::{Tapped, Taps};
+use super::recorder::Recorder;
+use super::tap::{Tap, Tapped, Taps};
 use super::timestamps::Timestamps;
 use crate::ctf::{
     self, DiscardTracker, Discarded, EventVisitor, Mark, Node, NodeId, Packet, PacketError, Visitor,
@@ -136,7 +137,8 @@ impl Trace {
         let content = usize::try_from(info.content_bits.div_ceil(8));
         let content = content.ok().and_then(|bytes_of| bytes.get(..bytes_of)).unwrap_or(bytes);
         buffers.text.limit = filter.field_size;
-        let mut recorder = Recorder {
+        let later = !position.sparse && sink.keeps(RECORD, content.len(), self.ctf.held());
+        let recorder = Recorder {
             session,
             filter,
             names,
@@ -144,8 +146,7 @@ impl Trace {
             events: 0,
             open: false,
             defined: false,
-            records: Sums::default(),
-            later: !position.sparse && sink.keeps(RECORD, content.len(), self.ctf.held()),
+            bytes: 0,
             sink: &mut *sink,
             packer: Packer {
                 buffers,
@@ -157,15 +158,15 @@ impl Trace {
                 class: None,
             },
         };
-        // Traces without a tap do not pay for it.
-        let (marks, fault) = match tap {
-            None => read(&mut reader, &mut recorder, Recorder::mark),
-            Some(tap) => {
-                let mut tapped = Tapped::new(recorder, tap, info.stream, now);
-                let read = read(&mut reader, &mut tapped, |tapped| tapped.recorder.mark());
-                recorder = tapped.recorder;
-                read
-            }
+        let tap = tap.map(|tap| (tap, info.stream, timestamps, now));
+        let (mut recorder, sums, (marks, fault)) = if later {
+            let mut measurer = Measurer::new(recorder);
+            let read = read(&mut reader, &mut measurer, tap, |m| Some(m.sums.count));
+            (measurer.recorder, measurer.sums, read)
+        } else {
+            let mut recorder = recorder;
+            let read = read(&mut reader, &mut recorder, tap, |_| None);
+            (recorder, Sums::default(), read)
         };
         result.fault = fault;
         if result.fault.is_some() {
@@ -174,11 +175,11 @@ impl Trace {
         recorder.finish(info.content_bits);
         result.events = recorder.events;
         result.end = info.end.map(|end| timestamps.stamp(end));
-        let Recorder { records, later, defined, .. } = recorder;
-        if defined {
+        if recorder.defined {
             classes.copies = None;
         }
-        if later && records.count > 0 {
+        let mut packed = recorder.bytes;
+        if sums.count > 0 {
             let kept = KeptPacket {
                 trace: Arc::clone(&self.ctf),
                 classes: classes.copies(),
@@ -190,23 +191,45 @@ impl Trace {
                 common,
                 field_size: filter.field_size,
             };
-            let Sums { count, bytes, truncated, newest, .. } = records;
+            let Sums { count, mut bytes, mut truncated, newest, incomplete } = sums;
+            if incomplete {
+                (bytes, truncated) = kept.sums(count);
+            }
+            packed = bytes;
             let newest = timestamps.stamp(newest);
             let records = Box::new(kept);
             sink.append_later(RECORD, Later { records, count, bytes, truncated, newest });
         }
-        position.sparse = records.bytes < content.len() as u64;
+        position.sparse = packed < content.len() as u64;
         position.clock = reader.clock();
         result
     }
 }
 
-/// Reads all events. `record`: the number of the next record, for marks, if its packet may be kept.
+/// Places in a packet, and why its rest cannot be read.
+type Read = (Vec<(u64, Mark)>, Option<PacketError>);
+
+/// Reads all events, beside a tap if there is one. `record`: the number of the next record, for
+/// marks, if its packet may be kept.
 fn read<'t, 'a, V: EventVisitor<'t, 'a>>(
     packet: &mut Packet<'t, 'a>,
     visitor: &mut V,
+    tap: Option<(&mut Tap, usize, Timestamps<'_>, Now)>,
     record: impl Fn(&V) -> Option<u64>,
-) -> (Vec<(u64, Mark)>, Option<PacketError>) {
+) -> Read {
+    // Traces without a tap do not pay for it.
+    let Some((tap, stream, timestamps, now)) = tap else {
+        return read_all(packet, visitor, record);
+    };
+    let mut tapped = Tapped::new(visitor, tap, stream, timestamps, now);
+    read_all(packet, &mut tapped, |tapped| record(tapped.recorder))
+}
+
+fn read_all<'t, 'a, V: EventVisitor<'t, 'a>>(
+    packet: &mut Packet<'t, 'a>,
+    visitor: &mut V,
+    record: impl Fn(&V) -> Option<u64>,
+) -> Read {
     let mut marks = Vec::new();
     loop {
         marks.extend(record(visitor).map(|record| (record, packet.mark())));

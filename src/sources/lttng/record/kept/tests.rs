@@ -270,3 +270,43 @@ fn what_is_dropped_is_missed_exactly() {
     assert!(side.told.stream.stats().lost > 100);
     assert_eq!(delivered, events);
 }
+
+#[test]
+fn records_that_are_cut_are_packed_to_know_their_size() {
+    let metadata = r#"/* CTF 1.8 */
+        typealias integer { size = 32; align = 8; } := uint32_t;
+        trace { major = 1; minor = 8; byte_order = le; packet.header := struct { uint32_t magic; }; };
+        stream { event.header := struct { uint32_t id; }; };
+        event { name = "a:texts"; id = 0; fields := struct { string a; uint32_t b; string c; uint32_t d; }; };
+        event { name = "a:bits"; id = 1; fields := struct {
+            uint32_t _e_length; integer { size = 4; align = 4; } e[_e_length]; uint32_t f; }; };
+        event { name = "a:number"; id = 2; fields := struct { uint32_t g; }; };
+    "#;
+    let event = |packet: &mut Vec<u8>, a: usize, c: usize| {
+        packet.extend(2_u64.to_le_bytes());
+        packet.extend(0_u32.to_le_bytes());
+        for len in [a, c] {
+            // A character of two bytes, and one that is not UTF-8.
+            packet.extend("é\u{ff}".bytes().cycle().take(len));
+            packet.extend([0xff, 0]);
+            packet.extend(7_u32.to_le_bytes());
+        }
+        packet.extend([1, 0, 0, 0, 3, 0, 0, 0, 0x21, 0x03, 9, 0, 0, 0]);
+    };
+    let mut truncated = Vec::new();
+    for (a, c) in [(10, 20), (300_000, 100), (600_000, 5), (300_000, 300_000), (524_000, 100)] {
+        let mut packet = 0xC1FC_1FC1_u32.to_le_bytes().to_vec();
+        event(&mut packet, a, c);
+        event(&mut packet, 1, 2);
+        let mut sides =
+            [false, true].map(|keeps| Side::new(metadata.as_bytes(), keeps, 256 << 20, 4096));
+        for _ in 0..2 {
+            let [a, b] = sides.each_mut().map(|side| side.packet(&packet, &filters()[0]));
+            assert!(a == b && a.contains("fault: None"), "{a} {b}");
+        }
+        read(&sides);
+        truncated.push(sides[1].stats().truncated);
+        assert_eq!((sides[1].told.kept, sides[1].stats().count), (2, 12));
+    }
+    assert_eq!(truncated, [0, 0, 8, 4, 0]);
+}

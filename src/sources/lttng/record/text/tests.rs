@@ -60,11 +60,19 @@ impl<'a> Visitor<'a> for Both<'_> {
             let all: String = bytes.iter().take(LIMIT / 2).map(|b| format!("{b:02x}")).collect();
             let slow = if bytes.len() > LIMIT / 2 { all + "…" } else { all };
             assert_eq!(builder.cut, bytes.len() > LIMIT / 2);
+            assert_eq!(bytes_size(bytes, LIMIT), (!builder.cut).then_some(text.len()));
             return self.texts.push([text, slow]);
         }
         (self.slow, self.element) = ("[".into(), node.next());
         items.each(node.next(), self);
         assert_eq!(builder.cut, self.slow.ends_with('…'), "{text}");
+        let element = at(self.nodes, node.next()).unwrap();
+        if element.mappings.is_none() {
+            let form = IntegerFormat::new(element.kind, element.base);
+            let size = numbers_size(&items, form, LIMIT);
+            assert!(size.is_none_or(|size| size == text.len() && !builder.cut), "{size:?} {text}");
+            assert!(size.is_some() || text.len() > LIMIT, "{text}");
+        }
         self.texts.push([text, format!("{}]", self.slow)]);
     }
 
