@@ -157,8 +157,8 @@ impl Accounting {
     }
 }
 
-/// Items of the sums of one pod: all below. No item is greater than this one.
-const ITEMS: u16 = m::ERROR_DICTIONARY.get() + 1;
+/// Items of the sums of one pod: all below.
+const ITEMS: u16 = 64;
 
 /// Sums by item number of the static metrics, since the last report: updates go to the store once a
 /// read, not once a record.
