@@ -97,13 +97,8 @@ fn words_first(ops: Vec<kit::Op>) -> Vec<kit::Op> {
 }
 
 fn script(capture: &str, once: bool) -> Script {
-    let whole = kit::shared().join("captures/gen.duplex.gz");
-    let path = match capture {
-        "gen" if whole.exists() => whole,
-        "gen" => kit::corpus().join("gen-head.duplex.gz"),
-        _ => kit::corpus().join("parser.test.protocol.gz"),
-    };
-    let recorded = words_first(kit::script(&kit::read(&path)));
+    let file = if capture == "gen" { "gen.duplex.gz" } else { "parser.test.protocol.gz" };
+    let recorded = words_first(kit::script(&kit::read(&kit::corpus().join(file))));
     let mut connection = kit::connection(Settings::default());
     let (mut handles, mut script) = (Vec::new(), Script { bytes: Vec::new(), ends: Vec::new() });
     let (mut answers, mut greeted) = (0, false);

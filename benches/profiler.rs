@@ -67,8 +67,7 @@ static STEADY: LazyLock<Session> = LazyLock::new(|| session(&capture()));
 static NAMED: LazyLock<Session> = LazyLock::new(|| words_first(&capture()));
 
 fn capture() -> Vec<u8> {
-    let whole = kit::shared().join("captures/gen.duplex.gz");
-    kit::read(&if whole.exists() { whole } else { kit::corpus().join("gen-head.duplex.gz") })
+    kit::read(&kit::corpus().join("gen.duplex.gz"))
 }
 
 /// The start of a real pod: 942 words in 331 KB, 45 calls with many parameters.
