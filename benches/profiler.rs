@@ -1,9 +1,8 @@
 //! Decoding of Java profiler sessions: `cargo bench --bench profiler`. One
 //! core, no I/O.
 //!
-//! `steady` is a capture of a JVM with 4000 calls/s: the whole one (79249 calls) if ../shared
-//! exists, else its first 1.5 MB from the repository. It is fed in reads of 64 KiB, as from a
-//! socket.
+//! `steady` is a capture of a JVM with 4000 calls/s (79249 calls), fed in reads of 64 KiB, as from
+//! a socket.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
