@@ -11,6 +11,9 @@ use ctf::show::TextFormatter;
 use ctf::{Discarded, Event, MergeVisitor, NodeId, Packed, Packet, PacketError, Trace, Visitor};
 
 const SECOND: u64 = 1_000_000_000;
+/// Bytes of lines that are written at once, and how many events are read before that is looked at.
+const BLOCK: usize = 64 << 10;
+const EVENTS: usize = 256;
 
 /// The kind of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,19 +50,19 @@ pub(crate) fn dump(session: &Session, how: How, out: &mut dyn Write) -> std::io:
         date: Dates::default(),
         text: TextFormatter::default(),
         report: Report::default(),
-        ready: false,
+        whole: 0,
     };
     loop {
-        match reader.step(&mut lines) {
+        match reader.read(EVENTS, &mut lines) {
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => lines.report.errors.push(error.to_string()),
         }
-        if std::mem::take(&mut lines.ready) {
-            lines.text.line.push('\n');
-            out.write_all(lines.text.line.as_bytes())?;
+        if lines.whole >= BLOCK {
+            lines.write(out)?;
         }
     }
+    lines.write(out)?;
     if how == How::Counts {
         for (name, count) in &lines.report.counts {
             writeln!(out, "{count:>10} {name}")?;
@@ -126,8 +129,8 @@ struct Lines<'t> {
     date: Dates,
     text: TextFormatter<'t>,
     report: Report,
-    /// Whether the line has a complete event.
-    ready: bool,
+    /// Bytes of the text that are lines of complete events.
+    whole: usize,
 }
 
 /// The text of times. Most are within the second of the one before.
@@ -188,6 +191,15 @@ fn date(seconds: i128) -> String {
 }
 
 impl<'t> Lines<'t> {
+    /// Writes the lines of complete events.
+    fn write(&mut self, out: &mut dyn Write) -> std::io::Result<()> {
+        self.text.line.truncate(self.whole);
+        self.whole = 0;
+        out.write_all(self.text.line.as_bytes())?;
+        self.text.line.clear();
+        Ok(())
+    }
+
     fn time(&mut self, cycles: u64, nanoseconds: i128) {
         let line = &mut self.text.line;
         line.push('[');
@@ -286,7 +298,8 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Lines<'t> {
             }
             return;
         }
-        self.text.line.clear();
+        // A line that was not completed is dropped.
+        self.text.line.truncate(self.whole);
         if let Some(nanoseconds) = nanoseconds {
             self.time(event.cycles, nanoseconds);
         }
@@ -303,7 +316,8 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Lines<'t> {
     fn done(&mut self, _: usize) {
         if self.how != How::Counts {
             self.text.end();
-            self.ready = true;
+            self.text.line.push('\n');
+            self.whole = self.text.line.len();
         }
     }
 }

@@ -10,7 +10,7 @@
 
 mod dump;
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     }
-    let mut out = BufWriter::with_capacity(256 << 10, std::io::stdout().lock());
+    let mut out = std::io::stdout().lock();
     let errors = match Session::open_all(&dirs) {
         Ok((session, errors)) => {
             let mut errors: Vec<String> = errors.iter().map(ToString::to_string).collect();

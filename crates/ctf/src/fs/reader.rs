@@ -1,14 +1,12 @@
 //! The events of all streams in time order.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::path::Path;
 
 use super::error::Error;
 use super::files::TraceFiles;
 use super::stream::StreamReader;
-use crate::packet::Event;
-use crate::stream::MergeVisitor;
+use crate::stream::{MergeVisitor, Run, Waiting};
 use crate::trace::Trace;
 
 /// Reads the events of all streams of a [`Session`](super::Session) in time order. Events of
@@ -16,10 +14,8 @@ use crate::trace::Trace;
 #[derive(Debug)]
 pub struct Reader<'t> {
     streams: Vec<(&'t Trace, StreamReader<'t>)>,
-    /// Streams whose next event is known, by its time and their number.
-    waiting: BinaryHeap<Reverse<(Option<i128>, usize)>>,
-    /// The event of each waiting stream.
-    next: Vec<Option<Event<'t>>>,
+    /// Streams whose next event is known.
+    waiting: Waiting,
     /// Streams whose next event is not known: all at first, then the stream of the last event.
     unknown: Vec<usize>,
 }
@@ -31,8 +27,8 @@ impl<'t> Reader<'t> {
             .flat_map(|files| files.streams.iter().map(move |stream| (&files.trace, stream)))
             .map(|(trace, stream)| (trace, StreamReader::new(trace, stream)))
             .collect();
-        let (next, unknown) = (vec![None; streams.len()], (0..streams.len()).rev().collect());
-        Self { streams, waiting: BinaryHeap::new(), next, unknown }
+        let unknown = (0..streams.len()).rev().collect();
+        Self { streams, waiting: Waiting::new(), unknown }
     }
 
     /// The trace of a stream and its first file. Streams are numbered in the order of
@@ -54,17 +50,32 @@ impl<'t> Reader<'t> {
     where
         V: for<'a> MergeVisitor<'t, 'a> + ?Sized,
     {
+        self.read(1, visitor)
+    }
+
+    /// As [`Self::step`], but faster: reports up to `events` events, those of one packet that come
+    /// before the next event of the other streams.
+    ///
+    /// # Errors
+    /// As of [`Self::step`].
+    pub fn read<V>(&mut self, events: usize, visitor: &mut V) -> Result<bool, Error>
+    where
+        V: for<'a> MergeVisitor<'t, 'a> + ?Sized,
+    {
         while let Some(n) = self.unknown.pop() {
             self.advance(n, visitor)?;
         }
-        let Some(Reverse((time, n))) = self.waiting.pop() else { return Ok(false) };
-        self.unknown.push(n);
-        let event = self.next.get_mut(n).and_then(Option::take);
-        if let (Some(event), Some((_, stream))) = (event, self.streams.get_mut(n)) {
-            visitor.event(n, &event, time);
-            match stream.visit(visitor) {
-                Ok(()) => visitor.done(n),
-                Err(error) => visitor.fault(n, &error),
+        let Some(Reverse((_, n))) = self.waiting.pop() else { return Ok(false) };
+        let (other, stream) = (self.waiting.peek(), self.streams.get_mut(n));
+        let read = stream.and_then(|(_, stream)| {
+            stream.with(|packet| Run::new(n, packet, other, visitor).read(packet, events))
+        });
+        match read {
+            Some(Ok(Some(later))) => self.waiting.push(Reverse((later, n))),
+            Some(Ok(None)) | None => self.unknown.push(n),
+            Some(Err(fault)) => {
+                self.unknown.push(n);
+                visitor.fault(n, &fault);
             }
         }
         Ok(true)
@@ -78,10 +89,7 @@ impl<'t> Reader<'t> {
         let Some((_, stream)) = self.streams.get_mut(n) else { return Ok(()) };
         loop {
             match stream.peek() {
-                Ok(Some((time, event))) => {
-                    if let Some(next) = self.next.get_mut(n) {
-                        *next = Some(event);
-                    }
+                Ok(Some(time)) => {
                     self.waiting.push(Reverse((time, n)));
                     return Ok(());
                 }

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use super::error::Error;
 use super::files::StreamFiles;
 use crate::error::{PacketError, Violation};
-use crate::packet::{DiscardTracker, Discarded, Event, Packet, PacketInfo};
+use crate::packet::{DiscardTracker, Discarded, Packet, PacketInfo};
 use crate::trace::Trace;
-use crate::visit::Visitor;
 
 /// Bytes read to find the size of a packet; more only if its header is longer.
 const PREFIX: u64 = 4096;
@@ -144,30 +143,16 @@ impl<'t> StreamReader<'t> {
     }
 
     /// Runs `decode` on the current packet.
-    fn with<T>(&mut self, decode: impl FnOnce(&mut Packet<'t, '_>) -> T) -> Option<T> {
+    pub(super) fn with<T>(&mut self, decode: impl FnOnce(&mut Packet<'t, '_>) -> T) -> Option<T> {
         let mut packet = self.packet.take()?.attach(self.bytes.get(..self.size)?);
         let result = decode(&mut packet);
         self.packet = Some(packet.detach());
         Some(result)
     }
 
-    /// The next event of the current packet and its time, in nanoseconds from the origin of the
-    /// clock, if the stream has a clock.
-    pub(super) fn peek(&mut self) -> Result<Option<(Option<i128>, Event<'t>)>, PacketError> {
-        let trace = self.trace;
-        let peeked = self.with(|packet| {
-            let event = packet.peek()?;
-            let clock = trace.clock(packet.stream());
-            Ok(event.map(|event| (clock.map(|clock| clock.nanoseconds(event.cycles)), event)))
-        });
+    /// The [time](Packet::time) of the next event of the current packet.
+    pub(super) fn peek(&mut self) -> Result<Option<i128>, PacketError> {
+        let peeked = self.with(|packet| Ok(packet.peek()?.map(|event| packet.time(&event))));
         peeked.unwrap_or(Ok(None))
-    }
-
-    /// Reports the fields of the event returned by [`Self::peek`].
-    pub(super) fn visit<V>(&mut self, visitor: &mut V) -> Result<(), PacketError>
-    where
-        V: for<'a> Visitor<'a> + ?Sized,
-    {
-        self.with(|packet| packet.visit(visitor)).unwrap_or(Ok(()))
     }
 }

@@ -141,6 +141,13 @@ impl<'t, 'a> Packet<'t, 'a> {
         self.cursor.clock
     }
 
+    /// The place of an event of this packet among those of other streams: nanoseconds from the
+    /// origin of the clock, or before all if the stream has no clock.
+    pub(crate) fn time(&self, event: &Event<'t>) -> i128 {
+        let clock = self.trace.clock(self.stream);
+        clock.map_or(i128::MIN, |clock| clock.nanoseconds(event.cycles))
+    }
+
     /// Reports the fields of the packet context; their nodes are [`StreamPlan::context_nodes`].
     ///
     /// # Errors
@@ -181,7 +188,8 @@ impl<'t, 'a> Packet<'t, 'a> {
         }
     }
 
-    /// Reports all remaining events: the fastest way if they need no merging with other streams.
+    /// Reports all remaining events, or those for which the visitor is
+    /// [ready](EventVisitor::ready): the fastest way.
     ///
     /// # Errors
     /// [`PacketError`], as of [`Self::peek`] and [`Self::visit`].
@@ -193,7 +201,8 @@ impl<'t, 'a> Packet<'t, 'a> {
         self.read_at_most(usize::MAX, sink).map(drop)
     }
 
-    /// As [`Self::read`] for the next `events` events; `false`: there were fewer.
+    /// As [`Self::read`] for the next `events` events, or until the visitor is not
+    /// [ready](EventVisitor::ready); `false`: there were fewer.
     ///
     /// # Errors
     /// As of [`Self::read`].
@@ -212,6 +221,9 @@ impl<'t, 'a> Packet<'t, 'a> {
                 return Ok(true);
             }
             let Some(event) = self.peek()? else { return Ok(false) };
+            if !sink.ready(&event) {
+                return Ok(true);
+            }
             self.next = None;
             if sink.event(&event) {
                 self.fields(event, sink)?;
@@ -404,6 +416,14 @@ fn content_of(bytes: &[u8], content_bits: u64) -> &[u8] {
 
 /// Receives the events of a packet.
 pub trait EventVisitor<'t, 'a>: Visitor<'a> {
+    /// Whether to read the event now. If not, reading ends before it, and [`Packet::peek`] returns
+    /// it. Called once or twice for an event.
+    #[inline]
+    fn ready(&mut self, event: &Event<'t>) -> bool {
+        let _ = event;
+        true
+    }
+
     /// An event begins. Returns whether to report its fields.
     fn event(&mut self, event: &Event<'t>) -> bool;
 

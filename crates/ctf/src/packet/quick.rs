@@ -6,8 +6,8 @@ use crate::visit::Nobody;
 
 impl<'t, 'a> Packet<'t, 'a> {
     /// Reports up to `events` events, without the cursor: the position and the clock are in
-    /// registers. Returns how many are left when the next one is not of this kind, is not complete or
-    /// not there. If its header was decoded, it is [`Self::next`].
+    /// registers. Returns how many are left when the next one is not of this kind, is not complete,
+    /// not wanted now or not there. If its header was decoded, it is [`Self::next`].
     ///
     /// # Errors
     /// [`PacketError`], as of [`Self::visit`].
@@ -34,9 +34,12 @@ impl<'t, 'a> Packet<'t, 'a> {
             let bit = first + (bytes.len() - rest.len()) as u64 * 8;
             let event = Event { class, cycles: header.clock, bit };
             (rest, clock) = (header.rest, header.clock);
-            let Some(steps) = &class.code.steps else {
-                self.next = Some(event);
-                break;
+            let steps = match &class.code.steps {
+                Some(steps) if sink.ready(&event) => steps,
+                _ => {
+                    self.next = Some(event);
+                    break;
+                }
             };
             let wanted = sink.event(&event);
             let after =

@@ -119,6 +119,7 @@ impl ClockClass {
 
     /// Nanoseconds from the origin at a value of the clock, rounded down.
     #[must_use]
+    #[inline]
     pub fn nanoseconds(&self, cycles: u64) -> i128 {
         let cycles = i128::from(self.offset_cycles) + i128::from(cycles);
         let parts = if self.frequency == 1_000_000_000 {

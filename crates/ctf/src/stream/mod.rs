@@ -1,8 +1,11 @@
 //! Streams: consecutive packets in memory, as in the files of a trace.
 
 mod merge;
+mod run;
 
+pub(crate) use merge::Waiting;
 pub use merge::{Merge, MergeVisitor};
+pub(crate) use run::Run;
 
 use crate::error::{PacketError, Violation};
 use crate::packet::{DiscardTracker, Discarded};
@@ -50,6 +53,10 @@ impl<'t, 'a> Stream<'t, 'a> {
     #[must_use]
     pub const fn packet(&self) -> Option<&Packet<'t, 'a>> {
         self.packet.as_ref()
+    }
+
+    fn packet_mut(&mut self) -> Option<&mut Packet<'t, 'a>> {
+        self.packet.as_mut()
     }
 
     /// Bytes before the current packet.

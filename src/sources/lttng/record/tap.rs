@@ -231,6 +231,10 @@ impl<'v, 't, V> Tapped<'v, 't, V> {
 }
 
 impl<'t, 'a, V: EventVisitor<'t, 'a>> EventVisitor<'t, 'a> for Tapped<'_, '_, V> {
+    fn ready(&mut self, event: &Event<'t>) -> bool {
+        self.recorder.ready(event)
+    }
+
     fn event(&mut self, event: &Event<'t>) -> bool {
         self.recorded = self.recorder.event(event);
         self.tap.payload.clear();
