@@ -109,7 +109,7 @@ impl<'a> Visitor<'a> for Sum {
         self.string(node, value);
     }
 
-    #[inline(always)]
+    #[inline]
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
         items.each(node.next(), self);
     }
