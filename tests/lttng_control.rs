@@ -232,7 +232,7 @@ fn spec(name: &str) -> SessionSpec {
     SessionSpec {
         url: format!("net://127.0.0.1:{CONTROL}:{}", CONTROL + 1),
         live_timer: 200_000,
-        events: owned(&["demo:*", "other:tick"]),
+        events: owned(&["apm:*", "other:tick"]),
         contexts: owned(&["vpid", "vtid", "procname"]),
         ..SessionSpec::new(name)
     }
@@ -283,7 +283,7 @@ fn inside() {
     w.until("jul", &[Code::NoApplication]);
     let list = lttng(&home, &["list", "two"]);
     for part in [
-        "demo:*",
+        "apm:*",
         "other:tick",
         "loglevel == TRACE_INFO",
         "scheme: per-process",
@@ -293,7 +293,7 @@ fn inside() {
     ] {
         assert!(list.contains(part), "{part} is not in {list}");
     }
-    assert!(lttng(&home, &["list", "jul"]).contains("demo:*"));
+    assert!(lttng(&home, &["list", "jul"]).contains("apm:*"));
     // The configuration has two sessions less.
     assert!(w.control.as_ref().unwrap().configure(vec![one.clone()]));
     wait("their end", || !lttng(&home, &["list"]).contains("two"));
@@ -301,8 +301,8 @@ fn inside() {
     println!("a user's session, step by step");
     let url = &one.url;
     assert!(w.ask(Verb::Session, &format!("create mine url={url} live_timer=100ms")).is_ok());
-    assert!(w.ask(Verb::Enable, "mine demo:*").is_ok());
-    assert!(w.ask(Verb::Enable, "mine demo:*,more:*").is_ok());
+    assert!(w.ask(Verb::Enable, "mine apm:*").is_ok());
+    assert!(w.ask(Verb::Enable, "mine apm:*,more:*").is_ok());
     assert!(w.ask(Verb::Context, "mine vpid").is_ok());
     let refused = w.ask(Verb::Context, "mine nosuch").expect_err("no such context");
     assert!(refused.contains("Unknown context type nosuch"), "{refused}");
@@ -374,14 +374,11 @@ fn inside() {
     println!("why no events come");
     {
         let app = application(&home);
-        let child = Process::new(&app)
-            .args(["1", "1", "all"])
-            .env("DEMO_WAIT", "90000000")
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        // An event at once, the next one a quarter of an hour later.
+        let child =
+            Process::new(&app).args(["2", "0.001", "tick"]).stdout(Stdio::null()).spawn().unwrap();
         let mut child = Daemon(child);
-        wait("its tracepoints", || lttng(&home, &["list", "--userspace"]).contains("demo:tick"));
+        wait("its tracepoints", || lttng(&home, &["list", "--userspace"]).contains("apm:tick"));
         w.notice(Notice::Silent("mine".into()));
         w.notice(Notice::Silent("one".into()));
         let none = w.until("one", &[Code::NoEvent]);
@@ -401,15 +398,11 @@ fn inside() {
 
 /// A small program with tracepoints.
 fn application(home: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/tools/lttng");
-    let program = home.join("demo");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/peers");
+    let (main, program) = (source.join("lttng_app.c"), home.join("lttng_app"));
     let mut compiler = Process::new("gcc");
-    compiler.arg("-I").arg(&source).arg("-o").arg(&program).arg(source.join("demo.c")).args([
-        "-llttng-ust",
-        "-ldl",
-        "-lpthread",
-    ]);
-    let built = compiler.status().is_ok_and(|status| status.success());
-    assert!(built, "{} cannot be built: gcc, liblttng-ust-dev?", source.join("demo.c").display());
+    compiler.arg("-I").arg(&source).arg("-o").arg(&program).arg(&main);
+    let built = compiler.args(["-llttng-ust", "-ldl"]).status().is_ok_and(|s| s.success());
+    assert!(built, "{} cannot be built: gcc, liblttng-ust-dev?", main.display());
     program
 }
