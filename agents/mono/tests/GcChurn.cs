@@ -1,8 +1,10 @@
 // Garbage for the collector, with a result that checks the counters.
-// usage: GcChurn SECONDS [PAUSE_MS]     prints "gen0 N gen1 M" as its last act
+// usage: GcChurn SECONDS|FILE [PAUSE_MS]     prints "gen0 N gen1 M" as its last act
+// It ends after the time, or when the file exists.
 // N is the runtime's `GC/Minor GC collections`, M its `GC/Major GC collections`.
 using System;
 using System.Diagnostics;
+using System.IO;
 using System.Threading;
 
 static class GcChurn
@@ -27,7 +29,8 @@ static class GcChurn
 
     static void Main(string[] args)
     {
-        double seconds = double.Parse(args[0]);
+        double seconds;
+        bool timed = double.TryParse(args[0], out seconds);
         int pause = args.Length > 1 ? int.Parse(args[1]) : 1;
         var threads = new Thread[Workers];
         for (int i = 0; i < Workers; i++)
@@ -36,7 +39,7 @@ static class GcChurn
             threads[i].Start();
         }
         var watch = Stopwatch.StartNew();
-        for (int turn = 1; watch.Elapsed.TotalSeconds < seconds; turn++)
+        for (int turn = 1; timed ? watch.Elapsed.TotalSeconds < seconds : !File.Exists(args[0]); turn++)
         {
             Thread.Sleep(50);
             if (turn % 20 == 0) GC.Collect(1);

@@ -88,7 +88,7 @@ fn compare(name: &str, wanted: &Json, f: &Facts) {
         "sync": f.sync,
         "gc": {
             "count": f.gc_own.iter().map(generation).collect::<Map<_, _>>(),
-            "time_ns": f.gc_time.iter().map(generation).collect::<Map<_, _>>(),
+            "time_ns": f.gc_time().iter().map(generation).collect::<Map<_, _>>(),
             "events": f.gc_events,
             "pauses": pauses.len(),
             "pause_total_ns": pauses.iter().map(|p| p.ns).sum::<u64>(),

@@ -23,7 +23,6 @@ struct Collector {
     stopped: Option<u64>,
     starts: Vec<u8>,
     ends: Vec<u8>,
-    started: HashMap<u8, u64>,
 }
 
 #[derive(Default)]
@@ -53,7 +52,8 @@ pub(super) struct Facts {
     pub(super) names: BTreeMap<&'static str, Vec<String>>,
     pub(super) gc_events: BTreeMap<&'static str, u64>,
     pub(super) gc_own: BTreeMap<u8, u64>,
-    pub(super) gc_time: BTreeMap<u8, u64>,
+    /// Starts and ends of collections: time, generation, whether it is an end. A concurrent one ends on another thread.
+    gc_marks: Vec<(u64, u8, bool)>,
     collectors: HashMap<u64, Collector>,
     pub(super) pauses: Vec<Pause>,
     pub(super) profiler_gone: Option<u64>,
@@ -186,6 +186,22 @@ impl Facts {
         class.and_then(|class| self.classes.get(class)).map_or("?", String::as_str).to_owned()
     }
 
+    /// Time of collections by generation: each end and the start before it, on whatever thread.
+    pub(super) fn gc_time(&self) -> BTreeMap<u8, u64> {
+        let mut marks = self.gc_marks.clone();
+        marks.sort_unstable();
+        let (mut started, mut times) = (HashMap::new(), BTreeMap::new());
+        for (time, generation, end) in marks {
+            if end {
+                let start = started.remove(&generation).unwrap_or(time);
+                *times.entry(generation).or_default() += time - start;
+            } else {
+                started.insert(generation, time);
+            }
+        }
+        times
+    }
+
     fn gc(&mut self, time: u64, event: u8, generation: u8) {
         *self.gc_events.entry(GC[usize::from(event)]).or_default() += 1;
         let c = self.collectors.entry(self.buffer.thread).or_default();
@@ -193,11 +209,10 @@ impl Facts {
             gc::START => {
                 *self.gc_own.entry(generation).or_default() += 1;
                 c.starts.push(generation);
-                c.started.insert(generation, time);
+                self.gc_marks.push((time, generation, false));
             }
             gc::END => {
-                let start = c.started.get(&generation).copied().unwrap_or(time);
-                *self.gc_time.entry(generation).or_default() += time - start;
+                self.gc_marks.push((time, generation, true));
                 c.ends.push(generation);
             }
             gc::PRE_STOP_WORLD_LOCKED => {
