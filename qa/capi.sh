@@ -2,7 +2,7 @@
 # in front of libpcp_pmda. Comes after common.sh and filters.sh.
 # shellcheck shell=bash
 
-[ -e "$CAPI" ] || die "$CAPI is missing: cargo build --release --workspace"
+[ -e "$CAPI" ] || die "$CAPI is missing: qa/instructions --build"
 
 # alone NAME DOMAIN PMNS METRIC COMMAND...: pmcd with only that PMDA, whose name space is in the
 # file PMNS (NAME in capitals is its domain there); waits until METRIC has a value. PRELOAD=library
@@ -24,16 +24,16 @@ alone() {
     printf '#define %s %s\nroot { %s }\n#include "%s"\n' "${name^^}" "$domain" "$name" "$pmns" >"$D/root_pmda"
     rm -f "$D/root"
     "$PCP_BINADM_DIR/pmnsmerge" -f "$PCP_VAR_DIR/pmns/root_pmcd" "$D/root_pmda" "$D/root"
-    background "$PCP_BINADM_DIR/pmcd" -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" -l "$D/log/pmcd/pmcd.log" \
+    background "$PCP_BINADM_DIR/pmcd" "${PMCD_WAITS[@]}" -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" -l "$D/log/pmcd/pmcd.log" \
         -s "$D/run/pmcd.socket" >"$D/log/pmcd.out" 2>&1
     PMCD_PID=$LAST
-    wait_for 20 pmcd_answers "$metric" || { cat "$D/log/pmcd/pmcd.log" "$D/log/$name.log"; die "the PMDA does not answer"; }
+    wait_for pmcd_answers "$metric" || { cat "$D/log/pmcd/pmcd.log" "$D/log/$name.log"; die "the PMDA does not answer"; }
     PMDA_PID=$(pgrep -P "$PMCD_PID" -f "pmda$name|$1")
 }
 
 alone_stop() {
     ends "$PMCD_PID"
-    wait_for 10 eval '! kill -0 "$PMDA_PID" 2>/dev/null'
+    wait_for eval '! kill -0 "$PMDA_PID" 2>/dev/null'
 }
 
 loaded() { grep -q libpmdaevent "/proc/$PMDA_PID/maps" && echo "with libpmdaevent" || echo "without libpmdaevent"; }

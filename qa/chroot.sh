@@ -8,7 +8,7 @@ if [ -z "${APM_CHROOT_OF:-}" ]; then
         echo "skipped: no rights to make name spaces (run as root)" >&2
         exit 77
     fi
-    APM_CHROOT_OF=$(./chroots "$SUITE" --quick) || exit 77
+    APM_CHROOT_OF=$(./fetch chroot "$SUITE" --quick) || exit 77
     export APM_CHROOT_OF
     unshare -m -p -n -u -i -f --mount-proc --kill-child bash "./$(basename "$0")" "$@"
     exit $?
@@ -36,11 +36,14 @@ chroot_start() {
     ln -sf /proc/self/fd "$R/dev/fd"
     printf '127.0.0.1 localhost\n127.0.0.1 apmchroot\n' >"$R/etc/hosts"
     printf 'apmchroot\n' >"$R/etc/hostname"
+    # pmcd waits longer for a PMDA than 5 s, its clients for it.
+    [ ! -d "$R/etc/pcp/pmcd" ] || printf '%s\n' -A "-t 60" "-q 60" >"$R/etc/pcp/pmcd/pmcd.options"
 }
 
 # inside COMMAND...: in the system, with an environment of its own.
 inside() {
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root DEBIAN_FRONTEND=noninteractive \
+        PMCD_CONNECT_TIMEOUT=60 PMCD_REQUEST_TIMEOUT=60 \
         chroot "$R" "$@" </dev/null
 }
 
@@ -67,7 +70,7 @@ rc() {
     local before
     before=$(_set_up)
     inside "/etc/init.d/pmcd" "$1" >>"$FULL" 2>&1
-    [ "$1" != start ] || wait_for 60 eval '[ "$(_set_up)" -gt '"$before"' ]'
+    [ "$1" != start ] || wait_for eval '[ "$(_set_up)" -gt '"$before"' ]'
 }
 _set_up() { cat "$R"/var/log/pcp/NOTICES* 2>/dev/null | grep -c "PMDA setup: .* release lock"; }
 # Within the system: for wait_for.
@@ -80,13 +83,4 @@ package() {
     local status=$?
     { echo "--- dpkg $*"; cat "$D/dpkg.out"; } >>"$FULL"
     return $status
-}
-# older FILE VERSION [COMMAND...]: the package with another version, in the system's /root; COMMAND
-# may change what is in it, its argument is the unpacked package.
-older() {
-    local file=$1 version=$2 to=$D/older.$RANDOM
-    shift 2
-    dpkg-deb -R "$file" "$to" && sed -i "s/^Version: .*/Version: $version/; s/(= 0[^)]*)/(= $version)/" "$to/DEBIAN/control" || return
-    [ $# = 0 ] || "$@" "$to" || return
-    dpkg-deb -Zgzip -z1 -b "$to" "$R/root/$(basename "$file" | sed "s/_[^_]*_/_${version}_/")" >>"$FULL" 2>&1 && rm -rf "$to"
 }

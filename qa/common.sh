@@ -7,12 +7,21 @@ TOP=$(dirname "$QA")
 . /etc/pcp.env
 set -u
 export LC_ALL=C PCP_DERIVED_CONFIG=
+# Clients wait for a busy machine.
+export PMCD_CONNECT_TIMEOUT=120 PMCD_REQUEST_TIMEOUT=120
+# And so does pmcd, which would end a PMDA that gets no processor for 5 s.
+PMCD_WAITS=(-q 60 -t 60)
 TARGET=${CARGO_TARGET_DIR:-$TOP/target}
-PMDA=${APM_PMDA:-$TARGET/release/pmdaapm}
-AGENT=${APM_AGENT:-$TARGET/release/libmono_profiler_apm.so}
-CAPI=${APM_CAPI:-$TARGET/release/libpmdaevent.so}
+PROFILE=${APM_PROFILE:-instructions}
+PMDA=${APM_PMDA:-$TARGET/$PROFILE/pmdaapm}
+AGENT=${APM_AGENT:-$TARGET/$PROFILE/libmono_profiler_apm.so}
+CAPI=${APM_CAPI:-$TARGET/$PROFILE/libpmdaevent.so}
 
 D=$(mktemp -d --suffix=.apm)
+# The home is the test's own: PCP's clients, Mono and browsers read files there. What was fetched stays where it is.
+export APM_CACHE=${APM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/pmdaapm}
+export CARGO_HOME=${CARGO_HOME:-$HOME/.cargo} RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup} HOME=$D/home
+mkdir "$HOME"
 PIDS=()
 
 _cleanup() {
@@ -36,33 +45,38 @@ die() { echo "$*" >&2; exit 1; }
 # A free TCP port, below those that the system gives away, in turn: tests that run beside each other
 # never get the same.
 free_port() {
-    python3 - "/tmp/apm-qa-ports.$(id -u)" <<'END'
-import fcntl, os, socket, sys
-with os.fdopen(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600), "r+") as turn:
-    fcntl.flock(turn, fcntl.LOCK_EX)
-    port = int(turn.read() or 20000)
-    while True:
-        port = port + 1 if 20000 <= port < 31999 else 20000
-        with socket.socket() as free:
-            try:
-                free.bind(("", port))
-                break
-            except OSError:
-                pass
-    turn.seek(0)
-    turn.truncate()
-    turn.write(str(port))
-print(port)
-END
+    local turn port used
+    turn=/tmp/apm-qa-ports.$(id -u)
+    (
+        umask 077
+        flock 8
+        read -r port <&8
+        used=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+        [ "${port:-0}" -ge 20000 ] || port=20000
+        while port=$((port < 31999 ? port + 1 : 20000)); do
+            # The place of a local or remote address, whichever: the next one will do.
+            case $used in *":$(printf %04X "$port") "*) ;; *) break ;; esac
+        done
+        echo "$port" >"$turn"
+        echo "$port"
+    ) 8<>"$turn"
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds; fails after the time.
-wait_for() {
-    local end=$((SECONDS + $1))
+# wait_for COMMAND...: until it succeeds. It fails after two minutes, which no state needs on any machine: how
+# long something may take is said by in_time. When one has not come, the next are not waited for that long.
+PATIENCE=${APM_PATIENCE:-120}
+wait_for() { in_time "$PATIENCE" "$@" || { PATIENCE=10; return 1; }; }
+
+# in_time SECONDS COMMAND...: until it succeeds; fails after the time. Only where the time is what is proven, in tests
+# of groups alone and real.
+in_time() {
+    local _until=$((SECONDS + $1)) _pause=0.03
     shift
     until "$@"; do
-        [ $SECONDS -lt $end ] || return 1
-        sleep 0.05
+        [ $SECONDS -lt $_until ] || return 1
+        sleep $_pause
+        # Those that look often take the processor from those that work.
+        case $_pause in 0.03) _pause=0.06 ;; 0.06) _pause=0.12 ;; *) _pause=0.2 ;; esac
     done
 }
 
@@ -91,6 +105,7 @@ write_config() {
 # Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in
 # PMDA_UNDER, those of pmcd in PMCD_ARGS.
 pmcd_files() {
+    [ -x "$PMDA" ] || die "$PMDA is missing: qa/instructions --build"
     mkdir -p "$D"/{run,log/pmcd,tmp,var/config/pmda}
     [ -f "$D/apm.toml" ] || write_config </dev/null
     PMCD_PORT=${PMCD_PORT:-$(free_port)}
@@ -129,27 +144,33 @@ pmcd_answers() { pminfo -h "$HOST" -f "${1:-pmcd.numagents}" 2>/dev/null | grep 
 pmcd_start() {
     pmcd_files
     # shellcheck disable=SC2086 # several arguments
-    background "$PCP_BINADM_DIR/pmcd" ${PMCD_ARGS:-} -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" \
+    background "$PCP_BINADM_DIR/pmcd" "${PMCD_WAITS[@]}" ${PMCD_ARGS:-} -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" \
         -l "$D/log/pmcd/pmcd.log" -s "$D/run/pmcd.socket" >"$D/log/pmcd.out" 2>&1
     PMCD_PID=$LAST
-    wait_for 20 pmcd_answers || { cat "$D/log/pmcd/pmcd.log" "$D/log/pmcd.out"; die "pmcd does not answer"; }
-    wait_for 20 pmcd_answers apm.self.version || { cat "$D/log/pmcd/pmcd.log" "$D/log/apm.log"; die "the PMDA does not answer"; }
-    wait_for 20 grep -q 'listening on' "$D/log/apm.log" || die "the PMDA does not listen"
+    wait_for pmcd_answers || { cat "$D/log/pmcd/pmcd.log" "$D/log/pmcd.out"; die "pmcd does not answer"; }
+    wait_for pmcd_answers apm.self.version || { cat "$D/log/pmcd/pmcd.log" "$D/log/apm.log"; die "the PMDA does not answer"; }
+    wait_for grep -q 'listening on' "$D/log/apm.log" || die "the PMDA does not listen"
+    PMDA_WAS=$(pmda_pid)
 }
 
+# pmcd that is told to stop kills its agents 150 ms after it has closed their pipes. So that the PMDA has the time
+# that it takes to end, pmcd ends at once.
 pmcd_stop() {
-    kill "$PMCD_PID" && wait "$PMCD_PID" 2>/dev/null
-    wait_for 10 pmda_gone
+    kill -9 "$PMCD_PID" && wait "$PMCD_PID" 2>/dev/null
+    rm -f "$D/run/pmcd.socket"
+    wait_for pmda_gone
 }
 
 pmda_pid() { pgrep -P "$PMCD_PID" -f 'pmdaapm'; }
 pmda_gone() { ! pgrep -f "pmdaapm.* -l $D/log/apm.log" >/dev/null; }
 
-# pmcd 6 restarts a dead PMDA on SIGHUP, later ones by themselves.
+# The PMDA has ended, or is ending. A fetch shows it to pmcd, which starts it again, but once a minute only: else it does
+# on SIGHUP. A SIGHUP while it does makes it start two. Until it has ended, the old one may answer.
+pmda_ended() { [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$PMDA_WAS/cmdline")" ]; } 2>/dev/null
 pmda_restart() {
-    sleep 0.2
-    kill -HUP "$PMCD_PID"
-    wait_for 20 pmcd_answers apm.self.version
+    wait_for pmda_ended || return
+    pmcd_answers apm.self.version || pmcd_answers apm.self.version || kill -HUP "$PMCD_PID"
+    wait_for pmcd_answers apm.self.version && PMDA_WAS=$(pmda_pid)
 }
 
 # value METRIC [INSTANCE]: the value that pminfo -f prints, nothing if there is none.
@@ -168,15 +189,38 @@ at_least() {
     [ -n "$v" ] && [ "${v%%.*}" -ge "$3" ]
 }
 
+# compiled NAME SOURCES COMMAND...: where the program is that the command, with the path of its output behind, makes of
+# the sources (words). All tests share it.
+compiled() {
+    local name=$1 sources=$2 kept
+    shift 2
+    # shellcheck disable=SC2086 # words
+    kept=$TARGET/qa-programs/$({ echo "$*"; cat $sources; } | cksum | cut -d ' ' -f 1)
+    mkdir -p "$kept/new" || die "$kept cannot be made"
+    (
+        flock 9
+        # The name of a program of Mono is in it: it is compiled under the name that it will have.
+        [ -s "$kept/$name" ] || { "$@" "$kept/new/$name" >&2 && mv "$kept/new/$name" "$kept/$name"; }
+    ) 9>>"$kept/lock" || die "$sources: not compiled (qa/setup has the compilers)"
+    echo "$kept/$name"
+}
+
+# mono_program SOURCE.cs [NAME.exe]: a program in $D.
+mono_program() {
+    local name program
+    name=$(basename "$1" .cs).exe
+    program=$(compiled "$name" "$1" _mcs "$1") || exit 1
+    cp "$program" "$D/${2:-$name}"
+}
+_mcs() { mcs -nologo -optimize+ "-out:$2" "$1"; }
+
 # Our module where Mono looks for it, and a compiled workload: mono_start NAME.exe ARGS...; output
 # in $D/NAME.out
 mono_files() {
     mkdir -p "$D/lib"
     cp "$AGENT" "$D/lib/libmono-profiler-apm.so"
-    local cs
-    for cs in "$TOP"/agents/mono/tests/{GcChurn,Ends}.cs; do
-        [ -f "$D/$(basename "$cs" .cs).exe" ] || mcs -nologo -optimize+ "-out:$D/$(basename "$cs" .cs).exe" "$cs"
-    done
+    mono_program "$TOP/agents/mono/tests/GcChurn.cs"
+    mono_program "$TOP/agents/mono/tests/Ends.cs"
 }
 
 mono_start() {
@@ -202,5 +246,5 @@ pmproxy_start() {
     background "$PCP_BINADM_DIR/pmproxy" -f -A -t -U "$(id -un)" -c "$D/pmproxy.conf" -p "$web" -i 127.0.0.1 \
         -s "$D/run/pmproxy.socket" -l "$D/log/pmproxy/pmproxy.log" -r "$redis" >"$D/log/pmproxy.out" 2>&1
     WEB=http://localhost:$web
-    wait_for 30 curl -sf "$WEB/series/ping" >/dev/null || { cat "$D/log/pmproxy/pmproxy.log"; die "pmproxy does not answer"; }
+    wait_for curl -sf "$WEB/series/ping" >/dev/null || { cat "$D/log/pmproxy/pmproxy.log"; die "pmproxy does not answer"; }
 }

@@ -31,6 +31,13 @@ dn_least() {
     v=$(dn "${@:1:$#-1}")
     [ -n "$v" ] && [ "${v%%.*}" -ge "${*: -1}" ]
 }
+# dn_table METRIC...: a line `METRIC NAME ROW VALUE` for each value, all of one fetch.
+dn_table() {
+    pminfo -h "$HOST" -f "${@/#/apm.dotnet.}" 2>/dev/null | sed -nE "/^apm/ { s/^apm\.dotnet\.([a-z_.]+).*/\1/; h; d }
+        s/.* or \"$DOTNET_PREFIX([^:]+):[0-9]+(::([^\"]*))?\"\] value (.*)/\1 \3 \4/; T; G; s/(.*)\n(.*)/\2 \1/p"
+}
+# dn_has METRIC...: whether each line on standard input is in that table.
+dn_has() { ! grep -Fxv -f <(dn_table "$@"); }
 streams() { dn_is session.state "$1" 3; }
 # all_stream NUMBER: as many processes are read.
 all_stream() { [ "$(mine session.state | grep -c 'value 3$')" = "$1" ]; }

@@ -44,6 +44,15 @@ reaches() {
     [ -n "$v" ] && [ "$v" -ge "$2" ]
 }
 
+# reload SED-SCRIPT: changes the configuration; the running PMDA has taken it over.
+reload() {
+    local before
+    before=$(value apm.self.config.reloads)
+    sed -i "$1" "$D/apm.toml"
+    kill -HUP "$(pmda_pid)"
+    wait_for reaches apm.self.config.reloads $((before + 1))
+}
+
 # peer NAME [ARGS...]: the Python program on standard input in the background, with qa/peers in its
 # path; output in $D/NAME.out
 peer() {
@@ -61,8 +70,8 @@ peer_now() {
     cat >"$D/$name.py"
     PYTHONPATH="$QA/peers" PYTHONDONTWRITEBYTECODE=1 MONO_PORT="${MONO_PORT:-}" ZORKA_PORT="${ZORKA_PORT:-}" D="$D" python3 -u "$D/$name.py" "$@"
 }
-# says NAME TEXT [SECONDS]: waits until the output of a peer or program has the text.
-says() { wait_for "${3:-30}" grep -q -- "$2" "$D/$1.out" || { echo "$1 does not say $2"; cat "$D/$1.out"; return 1; } >&2; }
+# says NAME TEXT: waits until the output of a peer or program has the text.
+says() { wait_for grep -q -- "$2" "$D/$1.out" || { echo "$1 does not say $2"; cat "$D/$1.out"; return 1; } >&2; }
 # ends PID...: sends TERM to processes of this script and waits for them.
 ends() { kill "$@" 2>/dev/null; wait "$@" 2>/dev/null; }
 

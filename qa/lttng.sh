@@ -32,9 +32,9 @@ relayd_start() {
     RELAYD_PID=$LAST
 }
 sessiond_start() {
-    background lttng-sessiond --no-kernel --agent-tcp-port "$AGENT_PORT" >>"$D/sessiond.out" 2>&1
+    LTTNG_APP_SOCKET_TIMEOUT=120 background lttng-sessiond --no-kernel --agent-tcp-port "$AGENT_PORT" >>"$D/sessiond.out" 2>&1
     SESSIOND_PID=$LAST
-    wait_for 10 eval 'lttng --no-sessiond list >/dev/null 2>&1' || { cat "$D/sessiond.out"; die "lttng-sessiond does not answer"; }
+    wait_for eval 'lttng --no-sessiond list >/dev/null 2>&1' || { cat "$D/sessiond.out"; die "lttng-sessiond does not answer"; }
 }
 
 # Ports and folders, and the program; then both daemons.
@@ -42,7 +42,15 @@ lttng_files() {
     CONTROL_PORT=$(free_port) DATA_PORT=$(free_port) LIVE_PORT=$(free_port) AGENT_PORT=$(free_port)
     export LTTNG_HOME=$D/lttng
     mkdir -p "$LTTNG_HOME"
-    cc -O2 -I "$QA/peers" -o "$D/lttng_app" "$QA/peers/lttng_app.c" -llttng-ust -ldl || die "lttng_app cannot be built"
+    lttng_program lttng_app
+}
+
+# lttng_program NAME: the program of qa/peers in $D. Its main waits until it is registered, for LTTng's 3 s otherwise.
+lttng_program() {
+    local program
+    export LTTNG_UST_REGISTER_TIMEOUT=120000
+    program=$(compiled "$1" "$QA/peers/$1.c $QA/peers/$1_tp.h" cc -O2 -I "$QA/peers" "$QA/peers/$1.c" -llttng-ust -ldl -o) || exit 1
+    ln -s "$program" "$D/$1"
 }
 lttng_start() {
     lttng_files
@@ -76,6 +84,8 @@ session() {
     lttng_do enable-channel --userspace -s "$1" ${4:---subbuf-size=64K --num-subbuf=8} "$2" &&
         lttng_do enable-event --userspace -s "$1" -c "$2" "$3" && lttng_do start "$1"
 }
+# counts: session, class and count of all, as the PMDA has them.
+counts() { pminfo -h "$HOST" -f apm.lttng.class.count | sed -n "s,.*\"$(uname -n)/\(.*\)::\(.*\)\"\] value,\1 \2,p" | sort; }
 # classes SESSION: its classes and counts, as the PMDA has them.
 classes() { pminfo -h "$HOST" -f apm.lttng.class.count | sed -n "s,.*\"$(uname -n)/$1::\(.*\)\"\] value,\1,p" | sort | tr '\n' ' '; }
 # on_disk SESSION: the same, as babeltrace2 finds them in the relay daemon's files.

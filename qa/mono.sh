@@ -11,13 +11,12 @@ SHOP_UNDER=()
 
 # shop_files: the program and the module, ready for shop.
 shop_files() {
-    local tool
-    for tool in mono mcs; do command -v "$tool" >/dev/null || die "no $tool (qa/setup)"; done
+    command -v mono >/dev/null || die "no mono (qa/setup)"
     ls /usr/lib/libmono-profiler-log.so* >/dev/null 2>&1 || die "no log profiler of Mono (qa/setup)"
     [ -f "$AGENT" ] || die "no module for Mono: $AGENT"
     mkdir -p "$D/lib" "$D/mlpd"
     cp "$AGENT" "$D/lib/libmono-profiler-apm.so"
-    mcs -nologo -optimize+ "-out:$D/Shop.exe" "$QA/peers/mono/Shop.cs" || die "Shop.cs"
+    mono_program "$QA/peers/mono/Shop.cs"
 }
 # mono_config [LINE...]: only processes of this test are read; further keys of [mono].
 mono_config() {
@@ -31,6 +30,10 @@ $(printf '%s\n' "$@")"
 # shop NAME WAY...: a program in the background that waits for commands. Ways: area (which each has), module, stream
 # (bash opens the connection), file. Its options of the log profiler are LOG_OPTIONS.
 shop() {
+    shop_begin "$@"
+    shop_ready "$1"
+}
+shop_begin() {
     local name=$1 line=(mono) output='' way writer
     shift
     [ -f "$D/$MONO_PREFIX$name.exe" ] || ln "$D/Shop.exe" "$D/$MONO_PREFIX$name.exe"
@@ -57,7 +60,10 @@ shop() {
     SHOP_JOB[$name]=$!
     SHOP_PID[$name]=$!
     PIDS+=("$!")
-    wait_for 60 grep -qs '"pid"' "$D/$name.out" || die "$name does not start: $(tail -n 3 "$D/$name.out" "$D/$name.err")"
+}
+shop_ready() {
+    local name=$1
+    wait_for grep -qs '"pid"' "$D/$name.out" || die "$name does not start: $(tail -n 3 "$D/$name.out" "$D/$name.err")"
     [ ${#SHOP_UNDER[@]} = 0 ] || SHOP_PID[$name]=$(pgrep -f "mono.*/$MONO_PREFIX$name.exe" | while read -r pid; do
         case $(cat "/proc/$pid/comm") in mono*) echo "$pid" ;; esac
     done)
@@ -68,8 +74,8 @@ ask() {
     local name=$1 before
     shift
     before=$(wc -l <"$D/$name.out")
-    echo "$*" >&"${SHOP_IN[$name]}"
-    wait_for 60 more_lines "$D/$name.out" "$before" || { echo "$name does not answer $*" >&2; return 1; }
+    echo "$*" >&"${SHOP_IN[$name]}" || return 1
+    wait_for more_lines "$D/$name.out" "$before" || { echo "$name does not answer $*" >&2; return 1; }
     tail -n 1 "$D/$name.out"
 }
 # count_of NAME FIELD: of the program's own total.
@@ -97,14 +103,6 @@ mono_least() {
     v=$(mono_value "${@:1:$#-1}")
     [ -n "$v" ] && [ "${v%%.*}" -ge "${*: -1}" ]
 }
-# mono_near METRIC NAME NUMBER PERMILLE: for times.
-mono_near() {
-    local v
-    v=$(mono_value "$1" "$2")
-    awk -v v="${v:-none}" -v w="$3" -v p="$4" 'BEGIN { d = v - w; if (d < 0) d = -d; exit !(v != "none" && d * 1000 <= w * p) }' ||
-        { echo "apm.mono.$1 of $2 is ${v:-not there}, the program says $3"; return 1; }
-}
-
 # works NAME N: some of everything, by the number.
 works() {
     local n=$2 line
@@ -118,34 +116,41 @@ thrown() { echo $(($(count_of "$1" thrown) + $(count_of "$1" rethrown))); }
 # Verdicts: what pminfo shows is what the program has counted. Streams and files come once a second.
 # becomes TEXT COMMAND WANTED: what the command prints is soon what the other prints.
 becomes() {
-    verdict "$1" wait_for 20 eval "now=\$($2); [ -n \"\$now\" ] && [ \"\$now\" = \"\$($3)\" ]"
+    verdict "$1" wait_for eval "now=\$($2); [ -n \"\$now\" ] && [ \"\$now\" = \"\$($3)\" ]"
 }
 area_agrees() {
     local p=$1
-    verdict "$p: exceptions" wait_for 20 mono_is exceptions.count "$p" "$(thrown "$p")"
+    verdict "$p: exceptions" wait_for mono_is exceptions.count "$p" "$(thrown "$p")"
     verdict "$p: one instance" same "$(mono_lines process.via | grep -c "$MONO_PREFIX$p.exe:")" 1
     echo "$p: read as $(mono_value process.via "$p")"
     becomes "$p: collections of the area" 'echo $(mono_value runtime.gc_collections0 $p) $(mono_value runtime.gc_collections1 $p)' \
         'echo $(count_of $p gen0) $(count_of $p gen1)'
-    verdict "$p: exceptions of the area" wait_for 20 mono_is runtime.exceptions_thrown "$p" "$(thrown "$p")"
-    verdict "$p: items of the pool" wait_for 20 mono_is runtime.pool_completed "$p" "$(count_of "$p" items)"
+    verdict "$p: exceptions of the area" wait_for mono_is runtime.exceptions_thrown "$p" "$(thrown "$p")"
+    verdict "$p: items of the pool" wait_for mono_is runtime.pool_completed "$p" "$(count_of "$p" items)"
 }
 counters_agree() {
-    verdict "$1: counter of minor collections" wait_for 20 mono_is counter.gc.minor_gc_collections "$1" "$(count_of "$1" gen0)"
-    verdict "$1: counter of major collections" wait_for 20 mono_is counter.gc.major_gc_collections "$1" "$(count_of "$1" gen1)"
+    verdict "$1: counter of minor collections" wait_for mono_is counter.gc.minor_gc_collections "$1" "$(count_of "$1" gen0)"
+    verdict "$1: counter of major collections" wait_for mono_is counter.gc.major_gc_collections "$1" "$(count_of "$1" gen1)"
 }
 # row_of METRIC NAME TEXT: the value of its row with the text.
 row_of() { mono_lines "$1" | grep -F "$MONO_PREFIX$2.exe:${SHOP_PID[$2]}::" | grep -F "$3" | sed 's/.* value //'; }
+# waits_agree NAME LEAST MOST: the time that the method waited. works holds the lock for 30 ms when all wait; the program
+# looks at its clock before and behind.
+waits_agree() {
+    local ns
+    ns=$(row_of lock.top.time "$1" Shop:Pay)
+    [ -n "$ns" ] && holds "$ns >= $2 && $ns <= $3"
+}
 events_agree() {
     local p=$1
     becomes "$p: collections" 'echo $(mono_value gc.count $p gen0) $(mono_value gc.count $p gen1)' 'echo $(count_of $p gen0) $(count_of $p gen1)'
-    verdict "$p: pauses" wait_for 20 mono_least gc.pause.count "$p" minor 1
+    verdict "$p: pauses" wait_for mono_least gc.pause.count "$p" minor 1
     becomes "$p: the method that throws" 'row_of exceptions.by_site $p Shop:Refuse' 'count_of $p thrown'
     # Mono's own classes wait for locks too, seldom.
-    verdict "$p: locks" wait_for 20 mono_least lock.contention.count "$p" $(($(count_of "$p" contended) + $(count_of "$p" failed)))
+    verdict "$p: locks" wait_for mono_least lock.contention.count "$p" $(($(count_of "$p" contended) + $(count_of "$p" failed)))
     becomes "$p: locks in vain" 'mono_value lock.contention.failed $p' 'count_of $p failed'
     details "$(mono_lines lock.contention.count; mono_lines lock.top.count)"
-    verdict "$p: time of waits" wait_for 20 mono_near lock.contention.time "$p" "$((1000 * ($(count_of "$p" waited_us) + $(count_of "$p" hastily_us))))" 20
+    verdict "$p: time of waits" wait_for waits_agree "$p" $(($(count_of "$p" contended) * 30000000)) $(($(count_of "$p" waited_us) * 1000))
     becomes "$p: the method that waits" 'row_of lock.top.count $p Shop:Pay' 'count_of $p contended'
     verdict "$p: nothing was lost" same "$(mono_value events.bad "$p") $(mono_value events.unknown "$p") $(mono_value records.missed "$p")" "0 0 0"
 }

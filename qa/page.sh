@@ -1,25 +1,13 @@
 # Sourced after common.sh and filters.sh by the tests of the page: a headless Chromium, driven by playwright-core.
 # shellcheck shell=bash
 
-# Skips the test where there is no browser, or no network to get playwright-core with. It is kept between runs.
+# Skips the test where there is no browser, or playwright-core was not fetched.
 page_browser() {
     local tool
-    for tool in node npm chromium; do
+    for tool in node chromium; do
         command -v "$tool" >/dev/null || { echo "skipped: $tool is missing (qa/setup)" >&2; exit 77; }
     done
-    local kept=${APM_NODE_MODULES:-${XDG_CACHE_HOME:-$HOME/.cache}/pmdaapm-qa/page}
-    if [ ! -d "$kept/node_modules/playwright-core" ]; then
-        # Into a place of its own first: another test may do the same.
-        mkdir -p "$kept.$$"
-        if ! npm install --prefix "$kept.$$" --no-audit --no-fund --silent playwright-core@1.65 >>"$FULL" 2>&1; then
-            rm -rf "$kept.$$"
-            echo "skipped: npm cannot fetch playwright-core" >&2
-            exit 77
-        fi
-        mkdir -p "$(dirname "$kept")"
-        mv -T "$kept.$$" "$kept" 2>/dev/null || rm -rf "$kept.$$"
-    fi
-    PAGE_MODULES=$kept/node_modules
+    PAGE_MODULES=$("$QA/fetch" npm --quick) || exit 77
     PAGE=$D/apm.html
     cp "$TOP/page/apm.html" "$PAGE"
 }
@@ -28,7 +16,7 @@ page_browser() {
 page_run() {
     local script=$1
     shift
-    timeout 280 env HOME="$D" PLAYWRIGHT_CORE="$PAGE_MODULES/playwright-core" PAGE="$PAGE" D="$D" \
+    timeout 800 env HOME="$D" PLAYWRIGHT_CORE="$PAGE_MODULES/playwright-core" PAGE="$PAGE" D="$D" \
         node "$QA/peers/page/$script" "$@" 2>>"$FULL"
 }
 
@@ -37,7 +25,7 @@ page_proxy() {
     local name=$1
     shift
     background python3 -B "$QA/peers/page_proxy.py" "$D/catalogue.json" "$@" >"$D/$name.out" 2>&1
-    wait_for 15 grep -q '^[0-9]*$' "$D/$name.out" || die "no made pmproxy: $(cat "$D/$name.out")"
+    wait_for grep -q '^[0-9]*$' "$D/$name.out" || die "no made pmproxy: $(cat "$D/$name.out")"
     # shellcheck disable=SC2034 # of the tests
     MADE=http://localhost:$(head -1 "$D/$name.out")
 }

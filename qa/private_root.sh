@@ -1,6 +1,7 @@
 # For tests that install: a machine of its own that ends with the script. /etc, /usr, /var and /run
 # are copies on write in memory; processes, network and host name are private. Sourced first: it
-# runs the script again within.
+# runs the script again within. PCP is there as Debian's packages bring it, pmcd has never run and nothing
+# of apm is there, whatever was done on this machine.
 # shellcheck shell=bash
 
 if [ -z "${APM_PRIVATE_ROOT:-}" ]; then
@@ -18,7 +19,8 @@ fi
 
 mount -t tmpfs tmpfs "$APM_PRIVATE_ROOT" || exit 1
 for _d in etc usr var run; do
-    mkdir -p "$APM_PRIVATE_ROOT/$_d.new" "$APM_PRIVATE_ROOT/$_d.work"
+    mkdir -p "$APM_PRIVATE_ROOT"/$_d.{new,work,old}
+    mount --bind "/$_d" "$APM_PRIVATE_ROOT/$_d.old" || exit 1
     mount -t overlay overlay -o "lowerdir=/$_d,upperdir=$APM_PRIVATE_ROOT/$_d.new,workdir=$APM_PRIVATE_ROOT/$_d.work" "/$_d" || {
         echo "skipped: no overlay of /$_d" >&2
         exit 77
@@ -35,3 +37,21 @@ start|stop|restart) exec "/etc/init.d/${2%.service}" "$1" ;;
 esac
 END
 chmod 755 /usr/bin/systemctl.new && mv /usr/bin/systemctl.new /usr/bin/systemctl
+
+# shellcheck source=qa/pcp_clean.sh
+. "$(dirname "${BASH_SOURCE[0]}")/pcp_clean.sh"
+pcp_settings "$APM_PRIVATE_ROOT/home"
+mount -t tmpfs -o mode=1777 tmpfs /var/tmp
+pcp_clean || exit 1
+
+# changes: files that this machine has and the one around it has not, or not so; folders that only it has; what
+# is gone.
+changes() {
+    local top
+    for top in etc usr var run; do
+        (cd "$APM_PRIVATE_ROOT/$top.new" && find . -mindepth 1 \( -type d -printf 'd %P\n' -o -type c -printf 'gone %P\n' -o -printf 'f %P\n' \)) |
+            while read -r kind path; do
+                [ "$kind" = d ] && [ -d "$APM_PRIVATE_ROOT/$top.old/$path" ] || echo "${kind#[df]}/$top/$path" | sed 's/^gone/gone /'
+            done
+    done | LC_ALL=C sort
+}

@@ -8,6 +8,8 @@
 #                       redis or valkey (then queries of /series work)
 #   scene_stop          ends it all before the script ends
 #
+# One of the Mono processes ends after 40 s and comes back with another pid, unless SCENE_STEADY is set.
+#
 # Figures differ between instances, and go on until the end. Instances: pminfo -h "$HOST" -f apm.agent.source.
 # Further lines of apm.toml are on the standard input of scene_start if SCENE_CONFIG is set. With SCENE_TCP pmcd
 # answers at localhost:$PMCD_PORT too, as always; event metrics need $HOST or the host `local:` of pmproxy.
@@ -40,14 +42,15 @@ profile_time = \"1s\""
     } >"$D/scene.toml"
     write_config <"$D/scene.toml"
     scene_peer lttng lttng_trace "$RELAY_PORT" shophost/shop
-    wait_for 10 grep -q listening "$D/scene-lttng.out" || die "no relay daemon: $(cat "$D/scene-lttng.out")"
+    wait_for grep -q listening "$D/scene-lttng.out" || die "no relay daemon: $(cat "$D/scene-lttng.out")"
     pmcd_start
-    scene_peer mono mono_programs
+    # shellcheck disable=SC2086 # a word or none
+    scene_peer mono mono_programs ${SCENE_STEADY:+steady}
     scene_peer java java_pods
     scene_peer zorka zorka_apps
     scene_peer dotnet dotnet_processes "$D/sockets/dotnet.sock"
     [ "${SCENE_STREAMS:-}" = no ] || scene_peer streams mono_streams
-    wait_for 30 scene_plays || { tail -n 5 "$D"/scene-*.out "$D/log/apm.log" >&2; die "the scene does not play"; }
+    wait_for scene_plays || { tail -n 5 "$D"/scene-*.out "$D/log/apm.log" >&2; die "the scene does not play"; }
 }
 
 # Each source has brought values of all its peers.
@@ -85,8 +88,8 @@ scene_proxy() {
     background "$PCP_BINADM_DIR/pmproxy" -f -A -U "$(id -un)" -c "$D/pmproxy.conf" -p "$PROXY_PORT" -i 127.0.0.1 \
         -s "$D/run/pmproxy.socket" -l "$D/log/pmproxy/pmproxy.log" "${redis[@]}" >"$D/log/pmproxy.out" 2>&1
     SCENE_PIDS+=("$LAST")
-    wait_for 30 eval 'curl -sf "$WEB/pmapi/context?hostspec=local:" >/dev/null' || { cat "$D/log/pmproxy/pmproxy.log" >&2; die "pmproxy does not answer"; }
-    [ "${1:-}" != redis ] || wait_for 30 eval 'curl -sf "$WEB/series/ping" >/dev/null' || die "pmproxy has no redis"
+    wait_for eval 'curl -sf "$WEB/pmapi/context?hostspec=local:" >/dev/null' || { cat "$D/log/pmproxy/pmproxy.log" >&2; die "pmproxy does not answer"; }
+    [ "${1:-}" != redis ] || wait_for eval 'curl -sf "$WEB/series/ping" >/dev/null' || die "pmproxy has no redis"
 }
 
 scene_stop() {

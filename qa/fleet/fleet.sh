@@ -62,6 +62,7 @@ spaces() {
 export PCP_RUN_DIR=$home/run PCP_LOG_DIR=$home/log PCP_TMP_DIR=$home/tmp PCP_TMPFILE_DIR=$home/tmp
 export PCP_ARCHIVE_DIR=$home/log/pmlogger PCP_PMCDCONF_PATH=$home/pmcd.conf PMCD_SOCKET=$home/run/pmcd.socket
 export PMCD_ROOT_AGENT=0 PMCD_LOCAL=0 PMCD_PORT=44321 PCP_DERIVED_CONFIG= HOME=$home
+export PMCD_CONNECT_TIMEOUT=60 PMCD_REQUEST_TIMEOUT=60
 END
     # The first process takes in those whose parents ended, and all end with it.
     setpriv --pdeathsig KILL unshare -m -p -n -u -i -T --monotonic "$ahead" --boottime "$ahead" -f --mount-proc --kill-child bash -c "
@@ -72,7 +73,7 @@ END
         while :; do sleep 1000 & wait \$!; done" </dev/null >"$home/log/init.out" 2>&1 &
     local parent=$!
     PIDS+=("$parent")
-    wait_for 10 test -e "$home/up" || die "$name: no name spaces: $(cat "$home/log/init.out")"
+    wait_for test -e "$home/up" || die "$name: no name spaces: $(cat "$home/log/init.out")"
     rm "$home/up"
     pgrep -P "$parent" >"$home/init"
     if [ "$name" = central ]; then
@@ -111,9 +112,9 @@ END
     [ -f "$home/root" ] || "$PCP_BINADM_DIR/pmnsmerge" -f "$PCP_VAR_DIR/pmns/root_pmcd" "$home/root_apm" "$home/root"
     # Only the time of day: pauses and time limits go by the clock since boot.
     [ -z "$clock" ] || wrong=(env "LD_PRELOAD=$FAKETIME" "FAKETIME=$clock" FAKETIME_DONT_FAKE_MONOTONIC=1)
-    background_in "$name" pmcd "${wrong[@]}" "$PCP_BINADM_DIR/pmcd" -f -A -U root -c "$home/pmcd.conf" -n "$home/root" \
+    background_in "$name" pmcd "${wrong[@]}" "$PCP_BINADM_DIR/pmcd" -t 60 -q 60 -f -A -U root -c "$home/pmcd.conf" -n "$home/root" \
         -l "$home/log/pmcd/pmcd.log" -s "$home/run/pmcd.socket"
-    wait_for 20 host_answers "$name" || die "$name does not answer: $(cat "$home/log/pmcd/pmcd.log" "$home/log/apm.log")"
+    wait_for host_answers "$name" || die "$name does not answer: $(cat "$home/log/pmcd/pmcd.log" "$home/log/apm.log")"
     [ "$agents" = 0 ] || background_in "$name" agents env MONO_PORT=8888 PROFILER_PORT=1715 ZORKA_PORT=8640 "DOTNET_DIR=$home/dotnet" \
         PYTHONDONTWRITEBYTECODE=1 python3 "$FLEET/agents.py" "$name" "$agents"
 }
@@ -124,7 +125,7 @@ host_dies() {
     local init
     init=$(cat "$D/$1/init")
     kill -9 "$init"
-    wait_for 10 gone "$init"
+    wait_for gone "$init"
 }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
@@ -138,9 +139,12 @@ central_up() {
     spaces central "$CENTRAL"
     mkdir -p "$home/redis" "${@/#/$home/log/pmlogger/}"
     background_in central redis "$REDIS" --port 6379 --bind 127.0.0.1 --save '' --appendonly no --dir "$home/redis"
-    background_in central pmproxy "$PCP_BINADM_DIR/pmproxy" -f -A -t -U root -c /etc/pcp/pmproxy/pmproxy.conf -p 44322 -i 0.0.0.0 \
+    # Its own configuration: that of this machine may be another.
+    printf '%s\n' '[pmproxy]' 'pcp.enabled = true' 'http.enabled = true' 'redis.enabled = true' '[redis]' 'enabled = true' \
+        'servers = localhost:6379' '[discover]' 'enabled = true' '[pmsearch]' 'enabled = true' '[pmseries]' 'enabled = true' >"$home/pmproxy.conf"
+    background_in central pmproxy "$PCP_BINADM_DIR/pmproxy" -f -A -t -U root -c "$home/pmproxy.conf" -p 44322 -i 0.0.0.0 \
         -s "$home/run/pmproxy.socket" -l "$home/log/pmproxy/pmproxy.log" -r 6379
-    wait_for 30 proxy_answers || die "pmproxy does not answer: $(cat "$home/log/pmproxy/pmproxy.log")"
+    wait_for proxy_answers || die "pmproxy does not answer: $(cat "$home/log/pmproxy/pmproxy.log")"
 }
 proxy_answers() { central curl -sf http://localhost:44322/series/ping >/dev/null; }
 
@@ -164,7 +168,7 @@ logger_ends() {
     local pid
     pid=$(central pgrep -x pmlogger -a | awk -v host="$1" '$0 ~ "-h " host " " { print $1 }')
     central kill "$pid"
-    wait_for 10 eval "! central kill -0 $pid 2>/dev/null"
+    wait_for eval "! central kill -0 $pid 2>/dev/null"
 }
 
 # series EXPRESSION: a query of pmseries through the central pmproxy, a line for each value:

@@ -47,7 +47,7 @@ def sample(values, order="<", at=None):
 
 def connect(port=None, source=None):
     connection = socket.socket()
-    connection.settimeout(60)
+    connection.settimeout(300)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if source:
         connection.bind((source, 0))
@@ -55,7 +55,7 @@ def connect(port=None, source=None):
     return connection
 
 
-def wait_file(path, seconds=60):
+def wait_file(path, seconds=300):
     """Until a file exists that the test makes, in its own directory."""
     path = os.path.join(os.environ["D"], path)
     end = time.monotonic() + seconds

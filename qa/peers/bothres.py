@@ -45,7 +45,7 @@ def main(host, stream, parameter, pause, last):
     context = pmapi.pmContext(cpmapi.PM_CONTEXT_HOST, host)
     ids = context.pmLookupName([stream + ".records", stream + ".highres_records"])
     wanted, = context.pmLookupName([parameter])
-    total, end = 0, time.monotonic() + 60
+    total, end = 0, time.monotonic() + 300
     while time.monotonic() < end:
         result = context.pmFetch(ids)
         both = []
@@ -62,7 +62,7 @@ def main(host, stream, parameter, pause, last):
             break
         time.sleep(float(pause))
     print("same", total, flush=True)
-    time.sleep(60)
+    time.sleep(1000)
 
 
 if __name__ == "__main__":

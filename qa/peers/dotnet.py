@@ -236,7 +236,7 @@ class Runtime:
         return s
 
     def _print(self, **what):
-        print(json.dumps({"name": self.short, "pid": self.pid, **what}), flush=True)
+        print(json.dumps({"name": self.short, "pid": self.pid, "at": time.monotonic(), **what}), flush=True)
 
     @property
     def instance(self):

@@ -182,9 +182,9 @@ def known(collections=3, exceptions=(), waits=(), pauses=1_000_000, starvations=
     return w.end()
 
 
-async def busy(stop, every=0.05):
+async def busy(stop, every=0.05, writer=None):
     """A runtime at work: one collection, exception and wait each 50 ms, counters each second."""
-    w, n, last = Writer(), 0, 0
+    w, n, last = writer or Writer(), 0, 0
     while not stop.is_set():
         n += 1
         w.gc(n, depth=2 if n % 16 == 0 else n % 4 == 0, pause=800_000 + n % 7 * 300_000)

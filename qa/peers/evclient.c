@@ -6,10 +6,11 @@
  *   set1 METRIC INST TEXT...  to one instance
  *   setnull METRIC TEXT...    to no instance in particular, as pmproxy does
  *   get METRIC                the text values, each on a line with its instance
- *   records METRIC PARAM      the values of a parameter in the new records, of all instances, and the count of missed ones
+ *   records METRIC PARAM      the values of a parameter (numbers of 64 bits, or texts in a line each) in the new records, of all
+ *                             instances, and the count of missed ones
  *   number METRIC             a number, of the first instance
  *
- * cc evclient.c -lpcp; a.out HOST
+ * cc evclient.c -lpcp; a.out HOST, or a.out -a ARCHIVE: each fetch is the next one of the archive
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +160,9 @@ records(const char *metric, const char *param)
 	    for (; parameters > 0; parameters--) {
 		int length = (word(at + 4) & 0xffffff) - 4;
 
-		if ((pmID)word(at) == wanted) {
+		if ((pmID)word(at) == wanted && (unsigned)word(at + 4) >> 24 == PM_TYPE_STRING)
+		    printf("%.*s\n", length, at + 8);
+		else if ((pmID)word(at) == wanted) {
 		    long long value;
 
 		    memcpy(&value, at + 8, 8);
@@ -180,8 +183,10 @@ main(int argc, char **argv)
     int sts;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (argc != 2 || (sts = pmNewContext(PM_CONTEXT_HOST, argv[1])) < 0) {
-	fprintf(stderr, "%s: %s\n", argv[0], argc == 2 ? pmErrStr(sts) : "HOST");
+    sts = argc == 2 ? pmNewContext(PM_CONTEXT_HOST, argv[1])
+	: argc == 3 && strcmp(argv[1], "-a") == 0 ? pmNewContext(PM_CONTEXT_ARCHIVE, argv[2]) : PM_ERR_GENERIC;
+    if (sts < 0) {
+	fprintf(stderr, "%s: %s\n", argv[0], argc > 1 ? pmErrStr(sts) : "HOST");
 	return 1;
     }
     while (fgets(line, sizeof(line), stdin) != NULL) {

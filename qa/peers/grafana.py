@@ -1,5 +1,5 @@
 """What Grafana and its data sources do with a dashboard, as far as numbers go: variables, queries to
-pmproxy and Prometheus, rates, transformations. Used by qa/085 and qa/086."""
+pmproxy and Prometheus, rates, transformations. Used by qa/085."""
 import http.client
 import json
 import re
@@ -16,7 +16,7 @@ def get(url, post=False, **params):
     parts = urllib.parse.urlsplit(url)
     data = urllib.parse.urlencode(params)
     if parts.netloc not in CONNECTIONS:
-        CONNECTIONS[parts.netloc] = http.client.HTTPConnection(parts.netloc, timeout=30)
+        CONNECTIONS[parts.netloc] = http.client.HTTPConnection(parts.netloc, timeout=300)
     connection = CONNECTIONS[parts.netloc]
     if post:
         connection.request("POST", parts.path, data, {"Content-Type": "application/x-www-form-urlencoded"})

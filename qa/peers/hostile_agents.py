@@ -1,13 +1,13 @@
 """Hostile agents on the Mono and Java profiler ports, good agents meanwhile, and what the good ones see.
 
-    hostile_agents.py [--seconds 30] [--seed 1] [--hostile 200] [--good 10] [--kinds all] [--pid PMDA]
+    hostile_agents.py [--seconds 30 | --until FILE] [--seed 1] [--hostile 200] [--good 10]
 
-Ports are those of MONO_PORT and PROFILER_PORT. Each hostile agent plays one kind for a while, then ends (or is ended) and is
+With --until they go on until there is the file and each good agent has been answered 10 times. Ports are those of MONO_PORT and PROFILER_PORT. Each hostile agent plays one kind for a while, then ends (or is ended) and is
 another: 20 new ones a second at most. Good agents are half Mono, half Java: each says hello once, stays, and every 200 ms sends
 a sample or a command that must be acknowledged; one more of each kind connects anew each 200 ms and measures hello -> answer.
 Hostile agents are two processes of their own, of low priority, so that what is measured is the PMDA and not this program.
-At the end one line each: `hello`, `ack` (milliseconds p50, p99, max), `lost` good agents, connections of hostile ones by kind and,
-with --pid, the largest resident memory. Standard library only.
+At the end one line each: `hello`, `ack` (milliseconds p50, p99, max), `lost` good agents, connections of hostile ones by kind.
+Standard library only.
 """
 
 import argparse
@@ -56,18 +56,42 @@ def phrase(body):
     return struct.pack(">i", len(body)) + body
 
 
+def bomb(name, block):
+    """A gzip stream of 128 MiB: blocks without a meaning. Between full flushes its bytes are always the same."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    head = packer.compress(java_hello(f"bomb{name}") + java_open("other")) + packer.flush(zlib.Z_FULL_FLUSH)
+    return head + 128 * (packer.compress(block * ((1 << 20) // len(block))) + packer.flush(zlib.Z_FULL_FLUSH))
+
+
+BOMBS = {"alive": bomb("alive", KEEP_ALIVE), "flush": bomb("flush", FLUSH),
+         "data": bomb("data", DATA + (0x706d_6461_6170_6d00 << 64 | 1).to_bytes(16, "big") + field(bytes(1000)))}
+
+
 class Load:
     """All agents of one run, and what was seen."""
 
     def __init__(self, options):
         self.options, self.random = options, random.Random(options.seed)
-        self.end = time.monotonic() + options.seconds
-        self.hello, self.ack, self.lost, self.kinds, self.number, self.rss = [], [], [], {}, 0, 0
-        self.bombs = {}
+        self.over = asyncio.Event()
+        self.hello, self.ack, self.lost, self.kinds, self.number = [], [], [], {}, 0
         self.mono_port, self.java_port = int(os.environ["MONO_PORT"]), int(os.environ["PROFILER_PORT"])
 
     def late(self):
-        return time.monotonic() >= self.end
+        return self.over.is_set()
+
+    async def ends(self, enough):
+        """Sets `over` when it is time, and enough has been seen."""
+        end = time.monotonic() + (self.options.seconds or 0)
+        while not (os.path.exists(self.options.until) if self.options.until else time.monotonic() >= end) or not enough():
+            await asyncio.sleep(0.05)
+        self.over.set()
+
+    async def rest(self, seconds):
+        """Sleeps, but not beyond the end."""
+        try:
+            await asyncio.wait_for(self.over.wait(), seconds)
+        except asyncio.TimeoutError:
+            pass
 
     def next(self):
         self.number += 1
@@ -112,21 +136,9 @@ class Load:
             yield None
 
     def java_bomb(self, r):
-        yield self.bomb(r.choice(["alive", "flush", "data"]))
+        yield BOMBS[r.choice(sorted(BOMBS))]
         while True:
             yield None
-
-    def bomb(self, what):
-        if what not in self.bombs:
-            packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-            out = packer.compress(java_hello(f"bomb{what}") + java_open("other"))
-            block = {"alive": KEEP_ALIVE, "flush": FLUSH,
-                     "data": DATA + (0x706d_6461_6170_6d00 << 64 | 1).to_bytes(16, "big") + field(bytes(1000))}[what]
-            block *= (1 << 20) // len(block)
-            for _ in range(128):
-                out += packer.compress(block)
-            self.bombs[what] = out + packer.flush(zlib.Z_SYNC_FLUSH)
-        return self.bombs[what]
 
     def java_words(self, r):
         """A dictionary without end."""
@@ -156,7 +168,7 @@ class Load:
         return [mono.header(0x4000, "Process Id", "i", mono.CONSTANT, 0), mono.header(0x2000, "Command Line", "s", mono.CONSTANT, 1)]
 
     def who_values(self):
-        return [mono.value(0, "i", 100000 + self.next() % 2_000_000_000), mono.value(1, "s", "mono hostile.exe")]
+        return [mono.value(0, "i", 20_000_000 + self.next() % 2_000_000_000), mono.value(1, "s", "mono hostile.exe")]
 
     MONO = ["mono_texts", "mono_names", "mono_undecided", "garbage", "cut"]
     JAVA = ["java_bomb", "java_words", "java_trace", "java_slow", "garbage", "cut"]
@@ -165,19 +177,15 @@ class Load:
         r = random.Random(self.random.randrange(1 << 60))
         while not self.late():
             is_mono = r.random() < 0.5
-            wanted = [k for k in (self.MONO if is_mono else self.JAVA) if self.options.kinds == "all" or k in self.options.kinds.split(",")]
-            if not wanted:
-                await asyncio.sleep(0.01)
-                continue
-            kind = r.choice(wanted)
+            kind = r.choice(self.MONO if is_mono else self.JAVA)
             self.kinds[kind] = self.kinds.get(kind, 0) + 1
             stays = time.monotonic() + r.expovariate(1 / 10)
-            writer = None
+            writer = reads = None
             try:
                 reader, writer = await asyncio.open_connection(HOST, self.mono_port if is_mono else self.java_port)
                 reads = asyncio.ensure_future(self.swallow(reader)) if kind != "java_slow" else None
                 for piece in getattr(self, kind)(r):
-                    if time.monotonic() > stays or self.late():
+                    if time.monotonic() > stays or self.late():  # wait_for may swallow a cancellation
                         break
                     if piece is None:
                         await asyncio.sleep(0.2)
@@ -187,14 +195,15 @@ class Load:
                         await asyncio.sleep(0.002)
                     if writer.is_closing() or (reads and reads.done()):
                         break
-                if reads:
-                    reads.cancel()
             except (OSError, asyncio.TimeoutError):
                 pass
-            if writer:
-                writer.transport.abort()
+            finally:
+                if reads:
+                    reads.cancel()
+                if writer:
+                    writer.transport.abort()
             # 20 new ones a second, whatever becomes of them.
-            await asyncio.sleep(self.options.hostile / 20 * r.random() * 2)
+            await self.rest(self.options.hostile / 20 * r.random() * 2)
 
     @staticmethod
     async def swallow(reader):
@@ -212,7 +221,7 @@ class Load:
             reader, writer = await asyncio.open_connection(HOST, self.java_port)
             await self.timed(self.hello, reader, writer, java_hello(f"good{n}"), 8)
             while not self.late():
-                await asyncio.sleep(0.2)
+                await self.rest(0.2)
                 await self.timed(self.ack, reader, writer, FLUSH, 1)
             writer.close()
         except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError) as error:
@@ -234,7 +243,7 @@ class Load:
                 await writer.drain()
                 if ended.done():
                     raise OSError("closed by the PMDA")
-                await asyncio.sleep(0.2)
+                await self.rest(0.2)
             writer.close()
         except OSError as error:
             self.lost.append(f"mono good.exe:{10_000_000 + n}: {error!r}")
@@ -252,55 +261,54 @@ class Load:
                 writer.close()
             except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError) as error:
                 self.lost.append(f"java new{n}: {error!r}")
-            await asyncio.sleep(0.2)
+            await self.rest(0.2)
 
     async def timed(self, times, reader, writer, request, size, begin=None):
         begin = begin or time.monotonic()
         writer.write(request)
-        await asyncio.wait_for(reader.readexactly(size), 60)
+        await asyncio.wait_for(reader.readexactly(size), 300)
         times.append(time.monotonic() - begin)
 
-    async def watch(self):
-        while not self.late():
-            try:
-                with open(f"/proc/{self.options.pid}/status") as status:
-                    for line in status:
-                        if line.startswith("VmRSS"):
-                            self.rss = max(self.rss, int(line.split()[1]))
-            except OSError:
-                self.lost.append("the PMDA")
-                return
-            await asyncio.sleep(0.1)
-
     async def run_hostile(self, count):
-        await asyncio.gather(*(self.hostile() for _ in range(count)))
+        tasks = [asyncio.ensure_future(self.hostile()) for _ in range(count)]
+        await self.ends(lambda: True)
+        for task in tasks:
+            task.cancel()
+        for ended in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(ended, Exception):
+                print("hostile: ended with", repr(ended), flush=True)
         print("hostile:", " ".join(f"{k}={n}" for k, n in sorted(self.kinds.items())), flush=True)
 
     async def run(self):
-        tasks = [self.good_java(n) for n in range(self.options.good // 2)] + [self.good_mono(n) for n in range(self.options.good // 2)]
-        tasks.append(self.comes_and_goes())
-        if self.options.pid:
-            tasks.append(self.watch())
-        await asyncio.gather(*tasks)
+        n = self.options.good // 2
+        await asyncio.gather(*map(self.good_java, range(n)), *map(self.good_mono, range(n)), self.comes_and_goes(),
+                             self.ends(lambda: self.lost or len(self.hello) >= n + 10 and len(self.ack) >= 10 * n))
         for name, times in [("hello", self.hello), ("ack", self.ack)]:
             times.sort()
             at = lambda q: 1000 * times[min(len(times) - 1, int(q * len(times)))] if times else float("nan")
             print(f"{name}: {len(times)} answers, p50 {at(.5):.1f} p99 {at(.99):.1f} max {at(1):.1f} ms")
-        print(f"lost: {len(self.lost)}")
         for line in self.lost[:20]:
             print("   ", line)
-        if self.options.pid:
-            print(f"rss: {self.rss} KiB")
+        print(f"lost: {len(self.lost)}", flush=True)
+
+
+async def hostile(options, part):
+    load = Load(options)
+    load.number = part * 100_000_000 + 1
+    await load.run_hostile(options.hostile // 2)
+
+
+async def good(options):
+    await Load(options).run()
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--until")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hostile", type=int, default=200)
     parser.add_argument("--good", type=int, default=10)
-    parser.add_argument("--kinds", default="all")
-    parser.add_argument("--pid", type=int)
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -311,14 +319,13 @@ def main():
         if child == 0:
             os.nice(10)
             options.seed = 2 * options.seed + part
-            load = Load(options)
-            load.number = part * 100_000_000 + 1
-            asyncio.run(load.run_hostile(options.hostile // 2))
+            asyncio.run(hostile(options, part))
             os._exit(0)
         children.append(child)
-    asyncio.run(Load(options).run())
+    asyncio.run(good(options))
     for child in children:
         os.waitpid(child, 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

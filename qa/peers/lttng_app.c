@@ -3,7 +3,8 @@
  *   lttng_app COUNT [RATE [EVENTS]]
  *
  * COUNT: rounds; a round has one event of each kind, and two of kind work. RATE: rounds a second, 0: as fast as it goes.
- * EVENTS: kinds, separated by commas: tick, nothing, numbers, floats, texts, lists, levels, work; all of them by default.
+ * EVENTS: kinds, separated by commas: tick, nothing, numbers, floats, texts, lists, levels, work; all of them by default. KIND:N is only
+ * in the first N rounds.
  * Values depend on the number of the round only. SIGTERM ends it early. At the end it says what was sent, a line for each event.
  *
  *   cc -I qa/peers -o lttng_app qa/peers/lttng_app.c -llttng-ust -ldl
@@ -99,14 +100,20 @@ int main(int argc, char **argv)
     }
     uint64_t count = strtoull(argv[1], NULL, 10), sent = 0;
     double rate = argc > 2 ? atof(argv[2]) : 0;
-    int chosen[KINDS] = { 0 };
+    /* Rounds with an event of this kind. */
+    uint64_t rounds[KINDS] = { 0 };
     for (int k = 0; k < KINDS; k++)
-        chosen[k] = argc < 4;
+        rounds[k] = argc < 4 ? count : 0;
     for (char *word = argc < 4 ? NULL : strtok(argv[3], ","); word; word = strtok(NULL, ",")) {
         int known = 0;
+        char *most = strchr(word, ':');
+        if (most)
+            *most++ = '\0';
         for (int k = 0; k < KINDS; k++)
-            if (strcmp(word, kinds[k].name) == 0)
-                known = chosen[k] = 1;
+            if (strcmp(word, kinds[k].name) == 0) {
+                rounds[k] = most ? strtoull(most, NULL, 10) : count;
+                known = 1;
+            }
         if (!known) {
             fprintf(stderr, "lttng_app: no such event: %s\n", word);
             return 2;
@@ -121,12 +128,12 @@ int main(int argc, char **argv)
         if (rate > 0)
             sleep_until(&start, (double)sent / rate);
         for (int k = 0; k < KINDS; k++)
-            if (chosen[k])
+            if (sent < rounds[k])
                 kinds[k].emit(sent);
     }
 
     for (int k = 0; k < KINDS; k++)
-        for (int e = 0; e < 2 && chosen[k] && kinds[k].sends[e]; e++)
-            printf("apm:%s %llu\n", kinds[k].sends[e], (unsigned long long)sent);
+        for (int e = 0; e < 2 && rounds[k] && kinds[k].sends[e]; e++)
+            printf("apm:%s %llu\n", kinds[k].sends[e], (unsigned long long)(sent < rounds[k] ? sent : rounds[k]));
     return 0;
 }

@@ -9,9 +9,36 @@
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
+import time
+
+
+class Steps:
+    """What a peer does from one step of its test to the next: the directory has the files step.N that the test makes, and
+    expected.NAME.N with what the services must have after each. present() counts peers by service, play(dice) makes calls."""
+
+    def __init__(self, directory, name, known, present, play, seed):
+        self.directory, self.name, self.known, self.present, self.play, self.seed = directory, name, known, present, play, seed
+        self.again = 1
+
+    def done(self, step):
+        self.known.save(f"{self.directory}/expected.{self.name}.{step}", self.present())
+        print("done", step, flush=True)
+
+    def wait(self, step):
+        """Until the test wants the next step. Or the same calls again, when the minute of percentiles has gone by: after it has."""
+        while not os.path.exists(f"{self.directory}/step.{step}"):
+            if os.path.exists(f"{self.directory}/again.{self.again}.{self.name}"):
+                time.sleep(65)
+                self.known.new_minute()
+                self.play(random.Random(self.seed))
+                self.done(step - 1)
+                print("again", self.again, flush=True)
+                self.again += 1
+            time.sleep(0.05)
 
 
 class Services:
@@ -20,16 +47,22 @@ class Services:
 
     def call(self, service, ns, failed, methods, stacks, more=None):
         """One call or span: its duration, the methods that count, the own time of each stack, further sums."""
-        of = self.services.setdefault(service, {"count": 0, "errors": 0, "time": 0, "durations": [], "methods": {}, "stacks": {}})
+        of = self.services.setdefault(service, {"count": 0, "errors": 0, "time": 0, "durations": [], "minute": [], "methods": {}, "stacks": {}})
         for name, value in {"count": 1, "errors": int(failed), "time": ns, **(more or {})}.items():
             of[name] = of.get(name, 0) + value
         of["durations"].append(ns)
+        of["minute"].append(ns)
         for method, took, bad in methods:
             sums = of["methods"].setdefault(method, [0, 0, 0])
             for n, value in enumerate((1, int(bad), took)):
                 sums[n] += value
         for stack, own in stacks:
             of["stacks"][stack] = of["stacks"].get(stack, 0) + own
+
+    def new_minute(self):
+        """Percentiles are those of the calls from now on."""
+        for of in self.services.values():
+            of["minute"] = []
 
     def save(self, path, present=None):
         """`present`: the peers that are connected, by service."""
@@ -111,8 +144,8 @@ def main():
         if "latency" in parts:
             for q in (50, 95, 99):
                 got = seen[own + f"latency.p{q}"].get(service)
-                check.near(f"{service} p{q}", got, percentile(of["durations"], q), unit)
-            check.near(f"{service} max", seen[own + "latency.max"].get(service), max(of["durations"]), unit)
+                check.near(f"{service} p{q}", got, percentile(of["minute"], q), unit)
+            check.near(f"{service} max", seen[own + "latency.max"].get(service), max(of["minute"]), unit)
         if "silence" in parts:
             check.same(f"{service} p99", seen.get(own + "latency.p99", {}).get(service), None)
     if not expected["services"]:

@@ -109,25 +109,32 @@ static class Shop
             hasty.Start();
             hasty.Join();
             // The thread that counted itself may not wait yet.
+            foreach (var thread in all)
+                while ((thread.ThreadState & System.Threading.ThreadState.WaitSleepJoin) == 0) Thread.Sleep(1);
             Thread.Sleep(ms);
         }
         foreach (var thread in all) thread.Join();
         threads += number + 1;
     }
 
+    // Work, not time: a loaded machine takes longer for each by the same factor.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static void Hot(long until) { while (Stopwatch.GetTimestamp() < until) for (int i = 0; i < 2000; i++) sink += i; }
+    static void Hot(int units) { for (int i = 0; i < units * 1000000; i++) sink += i; }
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static void Warm(long until) { while (Stopwatch.GetTimestamp() < until) for (int i = 0; i < 2000; i++) sink ^= i; }
+    static void Warm(int units) { for (int i = 0; i < units * 1000000; i++) sink ^= i; }
 
     static void Burn(int ms)
     {
-        for (int done = 0; done < ms; done += 100)
+        for (long end = Processor() + ms; Processor() < end;)
         {
-            long begin = Stopwatch.GetTimestamp();
-            Hot(begin + 75 * Stopwatch.Frequency / 1000);
-            Warm(begin + 100 * Stopwatch.Frequency / 1000);
+            Hot(3);
+            Warm(1);
         }
+    }
+
+    static long Processor()
+    {
+        using (var self = Process.GetCurrentProcess()) return (long)self.TotalProcessorTime.TotalMilliseconds;
     }
 
     static void Threads(int number)
@@ -204,7 +211,7 @@ static class Shop
         return string.Format("\"gen0\": {0}, \"gen1\": {1}, \"thrown\": {2}, \"rethrown\": {3}, \"contended\": {4}, \"failed\": {5}, " +
             "\"waited_us\": {6}, \"hastily_us\": {12}, \"threads\": {7}, \"items\": {8}, \"dynamic\": {9}, \"domains\": {10}, \"cpu_ms\": {11}",
             GC.CollectionCount(0), GC.CollectionCount(1), thrown, rethrown, contended, failed, Microseconds(waited), threads, items,
-            dynamic, domains, (long)Process.GetCurrentProcess().TotalProcessorTime.TotalMilliseconds, Microseconds(hastily));
+            dynamic, domains, Processor(), Microseconds(hastily));
     }
 
     static int Main()

@@ -11,7 +11,8 @@ stream). Needs Shop.exe in the present directory and the module in lib/. Each wa
 
 and on standard error the times. Without a reader means for stream, pipe, file and all: the log profiler with output to
 /dev/null, whose own helper thread makes each end a second longer. Status 1: some program started, ended or wrote
-otherwise, or the median end of a kind is half a second longer than without.
+otherwise, or the median end of a kind is 1.5 s longer than without: what waits for a reader waits for 2 s at least.
+Those without a reader run at the same time, since a busy machine makes all of them slower.
 """
 
 import argparse
@@ -26,7 +27,7 @@ OPTIONS = "log:nodefaults,counter,exception,monitor,maxframes=8,gc"
 # Command, its status.
 ENDS = [("end", 0), ("exit 3", 3), ("throw-out", None), ("kill", None), ("TERM", None)]
 WORK = ["throw 20", "collect 2 1", "lock 2 5", "allocate 300"]
-PATIENCE = 90
+PATIENCE = 300
 
 
 def commands(way, port):
@@ -106,14 +107,16 @@ def main():
     parser.add_argument("--run", type=float, default=0.0, help="seconds between start and end")
     a = parser.parse_args()
     failed = 0
-    references = {}
     for way in a.ways:
         kind = "plain" if way in ("area", "module") else "plain-log"
-        if kind not in references:
-            references[kind] = many(kind, a.port, max(len(ENDS), min(a.count, 50)), a.parallel, 0)
+        references = {}
+        beside = threading.Thread(target=lambda: references.update(many(kind, a.port, max(len(ENDS), min(a.count, 50)), 2, 0)))
+        beside.start()
+        found = many(way, a.port, a.count, a.parallel, a.run)
+        beside.join()
         good = 0
-        for end, results in many(way, a.port, a.count, a.parallel, a.run).items():
-            want = references[kind][end]
+        for end, results in found.items():
+            want = references[end]
             same = [r[:2] == want[0][:2] and r[0] != "HANG" for r in results]
             if end in dict(ENDS) and dict(ENDS)[end] is not None:
                 same = [s and r[0] == dict(ENDS)[end] for s, r in zip(same, results)]
@@ -126,7 +129,7 @@ def main():
             longest, plainly = [max(r[2] for r in x) for x in (results, want)]
             print(f"{way}, end {end!r}: {len(results)} ended in {took:.3f} s, at most {longest:.3f}; without a reader {plain:.3f}, "
                   f"at most {plainly:.3f}", file=sys.stderr)
-            if took > plain + 0.5:
+            if took > plain + 1.5:
                 failed += 1
                 print(f"{way}: the end {end} takes longer")
         failed += good != a.count

@@ -13,14 +13,21 @@ export async function verdict(text, check) {
   console.log(text + ': ' + (good ? 'yes' : 'NO'));
 }
 
-// Until the check is true; false after the time.
-export async function until(check, seconds = 20) {
-  const end = Date.now() + seconds * 1000;
+// Until the check is true, however long that takes; two minutes are a failure, after which others get ten seconds.
+let patience = 120;
+export async function until(check) {
+  const end = Date.now() + patience * 1000;
   for (;;) {
     try { if (await check()) return true; } catch (error) { if (Date.now() > end) details(String(error).slice(0, 300)); }
-    if (Date.now() > end) return false;
+    if (Date.now() > end) { patience = 10; return false; }
     await sleep(100);
   }
+}
+// Until the page has fetched that many times more.
+export const tick = (page) => page.evaluate(() => app.values.tick);
+export async function ticks(page, more) {
+  const before = await tick(page);
+  return until(async () => (await tick(page)) >= before + more);
 }
 
 export async function start() {
@@ -31,7 +38,7 @@ export async function start() {
 export async function open(browser, proxy, options = {}) {
   const { every = 1, hostspec = 'local:', service = '', width = 1280, height = 900, scheme = 'light' } = options;
   const page = await browser.newPage({ viewport: { width, height }, colorScheme: scheme });
-  page.setDefaultTimeout(15000);
+  page.setDefaultTimeout(120000);
   const wrong = [];
   page.on('pageerror', (error) => wrong.push('error: ' + error.stack));
   page.on('console', (message) => {
@@ -46,7 +53,7 @@ export async function open(browser, proxy, options = {}) {
 
 export const text = async (page, selector) => (await page.locator(selector).first().textContent()) || '';
 export const count = (page, selector) => page.locator(selector).count();
-export const live = (page) => until(async () => (await text(page, '#status')) === 'live', 30);
+export const live = (page) => until(async () => (await text(page, '#status')) === 'live');
 export const noErrors = (wrong) => { if (wrong.length) details(wrong.slice(0, 5).join('\n')); return wrong.length === 0; };
 export const show = (page, id) => page.evaluate((i) => document.getElementById(i).scrollIntoView(), id);
 export const sections = ['overview', 'services', 'charts', 'durations', 'stacks', 'records', 'lttng', 'cost'];

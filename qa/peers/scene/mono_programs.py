@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Mono programs of the scene: three processes of two programs at work, until TERM. Each has other figures; one of
-shop.exe ends after 40 s and comes back with another pid. The port is that of MONO_PORT. Standard library only.
+shop.exe ends after 40 s and comes back with another pid, unless an argument says "steady". The port is that of MONO_PORT. Standard library only.
 """
 
 import os
@@ -62,7 +62,7 @@ def program(name, pid, load, life=None):
 
 
 def main():
-    for name, pid, load, life in (("shop.exe", LOWEST_PID + 1, 1.0, None), ("shop.exe", LOWEST_PID + 2, 0.5, 40), ("billing.exe", LOWEST_PID + 3, 2.0, None)):
+    for name, pid, load, life in (("shop.exe", LOWEST_PID + 1, 1.0, None), ("shop.exe", LOWEST_PID + 2, 0.5, None if "steady" in sys.argv else 40), ("billing.exe", LOWEST_PID + 3, 2.0, None)):
         threading.Thread(target=program, args=(name, pid, load, life), daemon=True).start()
     while True:
         time.sleep(60)

@@ -1,16 +1,11 @@
-#!/bin/bash
-# What people look with: each command of pcp apm, each report of pmrep, view of pmchart, derived metric and rule of Prometheus
-# has what all five sources bring, live and from an archive. Errors say what is wrong and are errors.
-cd "$(dirname "$0")" || exit 1
-. ./common.sh
-. ./filters.sh
-. ./scene.sh
-echo "QA output created by 092"
+# Part of 090: what people look with. Each command of pcp apm, each report of pmrep, view of pmchart, derived metric and rule of
+# Prometheus has what all five sources bring, live and from an archive. Errors say what is wrong and are errors.
+# shellcheck shell=bash disable=SC2016
 
 export PCP_PYTHON_PROG=/usr/bin/python3 XDG_CACHE_HOME=$D/cache
 /usr/bin/python3 -c 'import pcp.pmapi' 2>/dev/null || { echo "skipped: no python3-pcp (qa/setup)" >&2; exit 77; }
 pmpython=$(command -v pmpython || echo /usr/bin/python3)
-apm() { timeout 60 "$pmpython" "$TOP/bin/pcp-apm" "$@"; }
+apm() { timeout 300 "$pmpython" "$TOP/bin/pcp-apm" "$@"; }
 live() { apm -h "$HOST" "$@" 2>>"$FULL"; }
 # rows KEY [KEY...]: of lines of JSON these cells, sorted, each once.
 rows() { /usr/bin/python3 -c 'import json, sys
@@ -23,57 +18,75 @@ bad = [r for r in rows if keys - set(r) or any(isinstance(v, float) and v < 0 fo
 print(*bad, sep="\n"); print(len(rows), "rows", sorted(keys))
 sys.exit(not rows or bool(bad))' "$1"; }
 
-SCENE_STREAMS=no scene_start
 sed 's/on 1 sec/on 500 msec/; s/^    apm.self$/    apm.self\n    apm.profiler.service\n    apm.zorka.service\n    apm.dotnet.service\n    apm.mono.program/' \
     "$TOP/etc/pmlogger.conf" >"$D/pmlogger.conf"
 background pmlogger -h "$HOST" -c "$D/pmlogger.conf" -l "$D/pmlogger.log" "$D/archive"
 logger=$LAST
-# A burst of each .NET process, and some calls of everything.
-complete() { live services -t 1 -j >"$D/services"; for t in services dotnet mono; do whole $t <"$D/services" || return 1; done; live folded | grep -q '^webshop;'; }
-verdict "all sources have services" wait_for 40 eval 'complete >>"$FULL" 2>&1'
+# Rates of a second in which everyone had some calls, and a burst of each .NET process.
+rates() { /usr/bin/python3 -c 'import json, sys
+v = [r for r in map(json.loads, sys.stdin) if "calls_per_s" in r]
+print(v)
+sys.exit(not v or not all(0.5 < r["calls_per_s"] < 60 and r["average_ms"] < 1000 for r in v))'; }
+complete() {
+    live services -t 1 -j >"$D/services"
+    for t in services dotnet mono; do whole $t <"$D/services" || return 1; done
+    rates <"$D/services" && live folded >"$D/folded" && grep -q '^webshop;' "$D/folded" && grep -q '^worker;' "$D/folded"
+}
+verdict "all sources have services" wait_for eval 'complete >>"$FULL" 2>&1'
+# seen NUMBER KEYS COMMAND...: as many different rows with these cells, from as many seconds as it takes.
+seen() {
+    local number=$1 keys=$2
+    shift 2
+    : >"$D/seen"
+    # shellcheck disable=SC2086 # words
+    more() { live "$@" -j | rows $keys >>"$D/seen"; sort -u -o "$D/seen" "$D/seen"; [ "$(grep -c . "$D/seen")" -ge "$number" ]; }
+    wait_for more "$@"
+    grep . "$D/seen"
+}
 
-echo "== agents"
+echo "== clients: agents"
 live agents | head -1 | tr -s ' ' | sed 's/^ //'
-live agents -j | rows source
-verdict "each has a state and a time" eval 'live agents -j | rows state since | tee -a "$FULL" | grep -qE "^sending 20..-..-..T..:..:..(\.[0-9]+)?Z" && ! live agents -j | rows state since | grep -qE "(^| )-( |$)"'
-echo "== services"
+live agents -j >"$D/agents"
+rows source <"$D/agents"
+rows state since <"$D/agents" >"$D/states"
+verdict "each has a state and a time" eval 'grep -qE "^sending 20..-..-..T..:..:..(\.[0-9]+)?Z" "$D/states" && ! grep -E "(^| )-( |$)" "$D/states"'
+echo "== clients: services"
 live services -t 1 | grep -E '^(SERVICE|PROGRAM)' | tr -s ' '
 rows source service program <"$D/services"
 for table in services dotnet mono; do verdict "each cell of $table" whole $table <"$D/services"; done
-# A pod of the scene has 6 to 16 calls a second, an agent of Zorka at most 6 pages; this machine may be busy.
-verdict "rates are those of the scene" eval '/usr/bin/python3 -c "import json, sys
-v = [r for r in map(json.loads, sys.stdin) if \"calls_per_s\" in r]
-print(v)
-sys.exit(not all(0.5 < r[\"calls_per_s\"] < 60 and r[\"average_ms\"] < 1000 for r in v))" <"$D/services"'
+# A pod of the scene has 6 to 16 calls a second, an agent of Zorka at most 6 pages.
+verdict "rates are those of the scene" rates <"$D/services"
 echo "chosen: $(live services 'shop/*' -t 1 -j | rows service | tr '\n' ' ')"
 verdict "three pods of shop/orders" eval 'live services shop/orders -t 1 -j | grep -q "\"pods\": 3[.0]*,"'
-echo "== methods"
-live methods -t 1 | head -1 | tr -s ' ' | sed 's/^ //'
-live methods -t 2 -j | rows source service method | grep -v '^dotnet'
+echo "== clients: methods"
+live methods -t 1 -n 2 >"$D/two"
+head -1 "$D/two" | tr -s ' ' | sed 's/^ //'
+seen 10 "source service method" methods -t 1 | grep -v '^dotnet'
 live methods --total | head -1 | tr -s ' ' | sed 's/^ //'
 live methods --total -j | rows source method | grep '^dotnet'
-verdict "two rows" same "$(live methods -t 1 -n 2 | wc -l)" 3
-verdict "the first is the longest" eval 'live methods -t 1 -j | /usr/bin/python3 -c "import json, sys; v = [json.loads(l)[\"ms_per_s\"] for l in sys.stdin]; sys.exit(v != sorted(v, reverse=True) or len(v) < 5)"'
-echo "== stacks"
-live stacks -t 1 shop/stock -j | rows source service stack
+two() { [ "$(wc -l <"$D/two")" = 3 ] || { live methods -t 1 -n 2 >"$D/two"; return 1; }; }
+verdict "two rows" wait_for two
+verdict "the first is the longest" wait_for eval 'live methods -t 1 -j | /usr/bin/python3 -c "import json, sys; v = [json.loads(l)[\"ms_per_s\"] for l in sys.stdin]; sys.exit(v != sorted(v, reverse=True) or len(v) < 5)"'
+echo "== clients: stacks"
+seen 2 "source service stack" stacks -t 1 shop/stock
 live stacks --total -j | rows source service | uniq
-echo "== folded"
-live folded >"$D/folded"
+echo "== clients: folded"
 verdict "each line is frames and a number" eval '[ "$(wc -l <"$D/folded")" -gt 8 ] && ! grep -vE "^[^ ;]+(;[^;]+)* [0-9]+$" "$D/folded"'
 cut -d';' -f1 "$D/folded" | sort -u
-echo "== events"
-live events >"$D/events"
-rows source kind <"$D/events" | grep -vE 'pause|session|pool|chunk'
+echo "== clients: events"
+kinds() { live events >"$D/events" && rows source kind <"$D/events" | grep -vE 'pause|session|pool|chunk' >"$D/kinds" && [ "$(wc -l <"$D/kinds")" -ge 8 ]; }
+wait_for kinds
+cat "$D/kinds"
 verdict "in their order" eval 'grep -o "^{.time.: .[^ ]*" "$D/events" | sort -c'
 live events zorka.span profiler.call -x 'duration > 50000000' >"$D/slow"
 verdict "a filter holds for each" eval '/usr/bin/python3 -c "import json, sys; v = [json.loads(l)[\"parameters\"][\"duration\"] for l in sys.stdin]; print(len(v)); sys.exit(not v or min(v) <= 50000000)" <"$D/slow"'
 rows source kind <"$D/slow"
 verdict "the newest two" same "$(live events lttng -n 2 | wc -l)" 2
 background env PYTHONUNBUFFERED=1 "$pmpython" "$TOP/bin/pcp-apm" -h "$HOST" events dotnet.exception -f -n 1 >"$D/follow.out" 2>&1
-verdict "followed" wait_for 20 eval '[ "$(wc -l <"$D/follow.out")" -gt 20 ]'
+verdict "followed" wait_for eval '[ "$(wc -l <"$D/follow.out")" -gt 20 ]'
 ends "$LAST"
 verdict "none comes twice" eval 'sed "\$d" "$D/follow.out" | sort | uniq -d | head -1 | wc -l | grep -qx 0'
-echo "== top"
+echo "== clients: top"
 /usr/bin/python3 - "$pmpython" "$TOP/bin/pcp-apm" -h "$HOST" -t 1 top >"$D/top.out" 2>&1 <<'END'
 import os, pty, select, sys, time
 pid, fd = pty.fork()
@@ -84,7 +97,7 @@ import fcntl, struct, termios
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
 seen, begin = b"", time.monotonic()
 keys = [("CALLS/S", b"a"), ("lttng::shophost/shop", b"m"), ("OrderController.list", b"k"), ("OrderStore.ofCustomer", b"q")]
-while keys and time.monotonic() - begin < 40:
+while keys and time.monotonic() - begin < 300:
     if select.select([fd], [], [], 0.5)[0]:
         try:
             seen += os.read(fd, 65536)
@@ -94,7 +107,7 @@ while keys and time.monotonic() - begin < 40:
         print("saw", keys[0][0], flush=True)
         os.write(fd, keys.pop(0)[1])
         seen = b""
-end = time.monotonic() + 10
+end = time.monotonic() + 120
 while time.monotonic() < end:
     if select.select([fd], [], [], 0.2)[0]:
         try:
@@ -107,7 +120,7 @@ else:
 print("status", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 END
 cat "$D/top.out"
-echo "== errors"
+echo "== clients: errors"
 # wrong STATUS ARGS...: what is said
 wrong() {
     local status=$1
@@ -134,10 +147,12 @@ echo 'log mandatory on 200 msec { pmcd.numagents }' >"$D/other.conf"
 pmlogger -h "$HOST" -c "$D/other.conf" -l "$D/other.log" -s 2 "$D/other" 2>>"$FULL"
 wrong 1 -a "$D/other" services
 
-echo "== an archive"
-sleep 1
+echo "== clients: an archive"
+logged_all() { apm -a "$D/archive" services -j >"$D/archived" 2>>"$FULL"; for t in services dotnet mono; do whole $t <"$D/archived" >>"$FULL" || return 1; done; }
+wait_for logged_all
 ends "$logger"
-for table in services dotnet mono; do verdict "each cell of $table" eval "apm -a '$D/archive' services -j | whole $table"; done
+apm -a "$D/archive" services -j >"$D/archived"
+for table in services dotnet mono; do verdict "each cell of $table" whole $table <"$D/archived"; done
 apm -a "$D/archive" agents -j | rows source
 apm -a "$D/archive" methods -j 2>>"$FULL" | rows source | uniq
 apm -a "$D/archive" events zorka lttng mono -j 2>>"$FULL" >"$D/logged"
@@ -146,10 +161,10 @@ verdict "the newest five" same "$(apm -a "$D/archive" events zorka -n 5 | wc -l)
 wrong 1 -a "$D/archive" events -f
 wrong 1 -a "$D/archive" events -x 'duration > 1'
 
-echo "== pmrep"
+echo "== clients: pmrep"
 sections=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$TOP/etc/pmrep.conf")
 # Four at once: pmcd's socket refuses more that connect at one moment.
-report() { pmrep -c "$TOP/etc/pmrep.conf" -h "$HOST" -t 1 -s 2 ":$1" >"$D/report.$1" 2>&1; }
+report() { pmrep -c "$TOP/etc/pmrep.conf" -h "$HOST" -t 0.2 -s 2 ":$1" >"$D/report.$1" 2>&1; }
 export -f report
 export HOST TOP D
 xargs -P 4 -I{} bash -c 'report {}' <<<"$sections"
@@ -160,7 +175,7 @@ for section in $sections; do
     if ! grep -qE 'PM_ERR|nvalid|must|mpossible|not part' "$report" && tail -1 "$report" | grep -qE '[0-9]'; then echo "$section"; else echo "$section: NO"; fi
     grep -q "^#   pmrep :$section " "$TOP/etc/pmrep.conf" || echo "$section is not in the list at the top"
 done
-echo "== pmchart"
+echo "== clients: pmchart"
 pminfo -h "$HOST" apm | sort >"$D/names"
 for view in "$TOP"/etc/pmchart/*; do
     grep -oE 'metric [^ ]+' "$view" | cut -d' ' -f2 | sort -u >"$D/charted"
@@ -169,11 +184,10 @@ for view in "$TOP"/etc/pmchart/*; do
         timeout 60 xvfb-run -a pmchart -a "$D/archive" -c "$view" -o "$D/view.png" -O -0 -s 10 -v 10 >>"$FULL" 2>&1 || echo "pmchart refuses it"
     fi
 done
-echo "== derived metrics"
+echo "== clients: derived metrics"
 sed -n 's/^\(apm[^ (]*\) = .*/\1/p' "$TOP/etc/derived.conf" | while read -r metric; do
-    PCP_DERIVED_CONFIG=$TOP/etc/derived.conf pmval -h "$HOST" -t 1 -s 2 -r "$metric" 2>&1 | tail -1 | grep -qE '[0-9]' && echo "$metric"
+    PCP_DERIVED_CONFIG=$TOP/etc/derived.conf pmval -h "$HOST" -t 0.2 -s 2 -r "$metric" 2>&1 | tail -1 | grep -qE '[0-9]' && echo "$metric"
 done
-echo "== rules of Prometheus"
+echo "== clients: rules of Prometheus"
 verdict "each metric exists" same "$(grep -oE 'apm_[a-z0-9_]+' "$TOP/etc/prometheus/rules.yml" | sort -u | comm -23 - <(tr . _ <"$D/names"))" ""
 if command -v promtool >/dev/null; then promtool check rules "$TOP/etc/prometheus/rules.yml" >"$D/promtool" 2>&1 || cat "$D/promtool"; fi
-verdict "no panic" is apm.self.panics 0

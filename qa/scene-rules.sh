@@ -1,12 +1,6 @@
-#!/bin/bash
-# Rules of pmieconf: each is listed, can be changed, enabled and disabled, and is evaluated by pmie: on an archive where it must
-# fire and on one where it must not, by little. The shipped thresholds are those that are tested. All of them run live against
-# the PMDA, too.
-cd "$(dirname "$0")" || exit 1
-. ./common.sh
-. ./filters.sh
-. ./scene.sh
-echo "QA output created by 091"
+# Part of 090: rules of pmieconf. Each is listed, can be changed, enabled and disabled, and is evaluated by pmie on an
+# archive where it must fire and on one where it must not, by little, and live.
+# shellcheck shell=bash disable=SC2154
 
 rules=$D/rules
 mkdir -p "$rules"
@@ -14,34 +8,33 @@ cp -r "$TOP/etc/pmieconf" "$rules/apm"
 cp -r "$PCP_SYSCONF_DIR/pmieconf/global" "$rules/"
 conf() { pmieconf -c -r "$rules" -f "$D/local" "$@"; }
 made() { "${PMPYTHON:-/usr/bin/python3}" peers/made_archive.py "$1"; }
-# fired ARCHIVE: names of the rules that fire.
-fired() {
+# evaluated: the rules as they are now, which print their names.
+evaluated() {
     conf -F
     sed -E 's/syslog [0-9]+ min ".*" "(.*)"/print "\1"/' "$D/local" |
         awk '/^apm\./ { name = $1 } { sub(/print "/, "print \"" name " ") } { print }' >"$D/evaluated"
+}
+# fired ARCHIVE: names of the rules that fire, and of what.
+fired() {
+    evaluated
     pmie -a "$1" -c "$D/evaluated" -z >"$D/pmie.out" 2>&1
     details "$(cat "$D/pmie.out")"
     grep -oE 'apm\.[a-z_]+ .*@made' "$D/pmie.out" | sort -u
 }
-# rule NAME: two archives, from lines "+ ..." and "- ..." on standard input.
+# rule NAME: lines "+ ..." and "- ..." on standard input: figures of the archive where it fires, and of the one where none does.
 rule() {
     local line sign
     seen="$seen $1"
-    : >"$D/fires"; : >"$D/silent"
     while read -r sign line; do
         if [ "$sign" = + ]; then echo "$line" >>"$D/fires"; else echo "$line" >>"$D/silent"; fi
     done
-    rm -f "$D"/yes.* "$D"/no.*
-    made "$D/yes" <"$D/fires" && made "$D/no" <"$D/silent" || echo "no archives"
-    echo "$1: $(fired "$D/yes" | sed "s/^apm\.$1 //" | tr '\n' ' ')"
-    verdict "$1 is silent below" same "$(fired "$D/no")" ""
 }
 
-echo "== the list"
+echo "== rules: the list"
 conf modify global delta "10 sec"
 conf list all 2>&1 | grep -oE 'rule: apm\.[a-z_]+ .*' | sed 's/^rule: //'
 seen=
-echo "== each rule"
+echo "== rules: each"
 # A rule is silent for ever in an archive that lacks one of its metrics.
 logged() { grep -ohE 'apm\.[a-z_.0-9]+' "$TOP"/etc/pmieconf/* | grep -vxE 'apm\.[a-z_]+\.?|apm\.agent\.state|apm\.(lttng\.session\.state|dotnet\.exceptions\.by_type|mono\.exceptions\.by_site)' | sort -u |
     while read -r metric; do
@@ -159,8 +152,11 @@ rule panics <<'END'
 + apm.self.panics - 0 1
 - apm.self.panics - 1 0
 END
+made "$D/yes" <"$D/fires" && made "$D/no" <"$D/silent" || echo "no archives"
+fired "$D/yes"
+verdict "all are silent below" same "$(fired "$D/no")" ""
 verdict "that was each rule" same "$(tr ' ' '\n' <<<"${seen# }" | sort | tr '\n' ' ')" "$(for file in "$TOP"/etc/pmieconf/*; do basename "$file"; done | sort | tr '\n' ' ')"
-echo "== changed, disabled, enabled"
+echo "== rules: changed, disabled, enabled"
 made "$D/slow" <<<'apm.profiler.service.latency.p99 shop/orders 300000000 0'
 verdict "300 ms are no reason" same "$(fired "$D/slow")" ""
 conf modify apm.java_latency threshold 250
@@ -171,18 +167,17 @@ conf enable apm.java_latency
 echo "enabled: $(fired "$D/slow")"
 verdict "a threshold must be a number" eval '! conf modify apm.java_latency threshold often >>"$FULL" 2>&1'
 
-echo "== live"
-scene_start
+echo "== rules: live"
 conf modify apm.java_latency threshold 1
 conf modify apm.zorka_latency threshold 1
 conf modify apm.dotnet_starvation threshold 0
 conf modify global delta "1 sec"
-conf -F
-sed -E 's/syslog [0-9]+ min ".*" "(.*)"/print "\1"/' "$D/local" | awk '/^apm\./ { name = $1 } { sub(/print "/, "print \"" name " ") } { print }' >"$D/evaluated"
-pmie -U "$(id -un)" -h "$HOST" -c "$D/evaluated" -T 6sec >"$D/pmie.out" 2>&1
-verdict "pmie understands each of them" eval '! grep -E "^pmie:|^Error|rror:|illegal" "$D/pmie.out"'
+evaluated
+background pmie -b -U "$(id -un)" -h "$HOST" -c "$D/evaluated" >"$D/pmie.out" 2>&1
+pmie=$LAST
 for name in java_latency zorka_latency dotnet_starvation; do
-    verdict "$name fires" grep -qE "apm\.$name .*(shop/orders|orders|webshop)" "$D/pmie.out"
+    verdict "$name fires" wait_for grep -qE "apm\.$name .*(shop/orders|orders|webshop)" "$D/pmie.out"
 done
+ends "$pmie"
+verdict "pmie understands each of them" eval '! grep -E "^pmie:|^Error|rror:|illegal" "$D/pmie.out"'
 verdict "no panic is seen" eval '! grep -E "apm\.(panics|refused|agent_lost) " "$D/pmie.out"'
-verdict "no panic" is apm.self.panics 0

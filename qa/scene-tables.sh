@@ -1,14 +1,9 @@
-#!/bin/bash
-# Tables of event records, of all sources at work: each cell is that of pmevent's records, the newest
-# first, and the slowest are the 50 slowest of all; for two and for twenty streams. Python's csv and
-# the rules of Grafana's PCP data source find the same cells, as many in each line as in the header.
-cd "$(dirname "$0")" || exit 1
-. ./common.sh
-. ./filters.sh
-. ./scene.sh
-echo "QA output created by 080"
-export TZ=UTC
+# Part of 090: tables of event records, of all sources at work. Each cell is that of pmevent's records, the newest first, and
+# the slowest are the 50 slowest of all; for two and for twenty streams. Python's csv and the rules of Grafana's PCP data
+# source find the same cells, as many in each line as in the header. It ends the peers of the scene.
+# shellcheck shell=bash disable=SC2016,SC2154
 
+export TZ=UTC
 # tables KIND: is every table of the kind that of pmevent's records?
 tables() {
     local metric=apm.$1 slowest=()
@@ -20,29 +15,22 @@ tables() {
     fi
     echo "$1${slowest:+ and slowest}: $(python3 peers/tables.py "$1" "$D/records" "$D/newest" "${slowest[@]}")"
 }
-# The number of records of all kinds, when it does not grow any more.
-counts() { pminfo -h "$HOST" -f apm.agent.events | grep value; }
-quiet() {
-    local before now
-    before=$(counts)
-    sleep 1.5
-    now=$(counts)
-    [ -n "$now" ] && [ "$before" = "$now" ]
-}
+# Nobody is connected: no record comes any more.
+gone() { [ "$(pminfo -h "$HOST" -f apm.agent.up | grep -c ' value 0$')" -ge "$1" ] && ! pminfo -h "$HOST" -f apm.agent.up | grep -q ' value 1$'; }
 
-SCENE_STREAMS=no scene_start
+echo "== tables"
 many() { at_least apm.profiler.event.call.count shop/orders/orders-5f6c-aa1 60 && at_least apm.profiler.event.call.count shop/stock/stock-77d9-ee5 60; }
-verdict "there are more calls than lines" wait_for 60 many
+verdict "there are more calls than lines" wait_for many
 # Records come in pieces of a call; tables and records must be of the same moment.
 kill "${SCENE_PIDS[@]}"
 wait "${SCENE_PIDS[@]}" 2>/dev/null
 SCENE_PIDS=()
-verdict "the peers are quiet" wait_for 60 quiet
+verdict "the peers are gone" wait_for gone 16
 for kind in mono.event.sample profiler.event.{call,pause,chunk} zorka.event.{span,exception} lttng.event.record \
     dotnet.event.{gc,exception,contention,pool}; do
     tables "$kind"
 done
-echo "== a filter is for records only"
+echo "== tables: a filter is for records only"
 cc -O2 -Wall -o "$D/evclient" peers/evclient.c -lpcp || exit 1
 lines() {
     printf '%s\n' 'set apm.profiler.event.pause.filter duration < 0' 'records apm.profiler.event.pause.records apm.profiler.param.duration' \
@@ -52,7 +40,7 @@ lines >"$D/filtered"
 verdict "no record" grep -q '^ *missed 0' "$D/filtered"
 verdict "but lines" less 5 "$(grep -c 'shop/orders/orders-5f6c-aa1,' "$D/filtered")"
 
-echo "== twenty more pods, with other figures"
+echo "== tables: twenty more pods, with other figures"
 export PROFILER_PORT
 peer_now twenty <<'END'
 import os, random, sys
@@ -63,7 +51,5 @@ for _ in range(14):
     for pod in pods:
         pod.half_second()
 END
-verdict "they are quiet" wait_for 60 quiet
+verdict "they are gone" wait_for gone 36
 for kind in profiler.event.{call,pause}; do tables "$kind"; done
-verdict "no panic" is apm.self.panics 0
-pmcd_stop
