@@ -196,7 +196,7 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
 /// Names of the sessions that the relay daemon has for viewers.
 fn viewable() -> Vec<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", LIVE)).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let header = |command: u32, size: u64| {
         [&size.to_be_bytes()[..], &command.to_be_bytes(), &[0; 4]].concat()
     };

@@ -101,11 +101,12 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   const seen = await ask(many, '/seen');
   // Processor time, which does not depend on what else runs, of the tasks of the page's thread.
   const threads = new Set(trace.filter((e) => e.name === 'thread_name' && e.args.name === 'CrRendererMain').map((e) => `${e.pid} ${e.tid}`));
-  const long = trace.filter((e) => e.name === 'RunTask' || e.name === 'ThreadControllerImpl::RunTask').filter((e) => threads.has(`${e.pid} ${e.tid}`))
-    .map((e) => Math.round(e.tdur / 1000)).filter((ms) => ms > 50);
-  details('1,000 services:', passed, 'ticks, long tasks', JSON.stringify(long), 'asked', JSON.stringify(seen));
+  const tasks = trace.filter((e) => e.name === 'RunTask' || e.name === 'ThreadControllerImpl::RunTask').filter((e) => threads.has(`${e.pid} ${e.tid}`))
+    .map((e) => Math.round(e.tdur / 1000));
+  const long = tasks.filter((ms) => ms > 50).sort((a, b) => a - b);
+  details('1,000 services:', passed, 'ticks,', tasks.length, 'tasks, long ones', JSON.stringify(long), 'asked', JSON.stringify(seen));
   await verdict('a thousand services: tables have their first rows', async () => (await count(page, '#services tbody tr')) === 20 && (await page.evaluate(() => Services.rows.length)) > 900);
-  await verdict('a thousand services: half of the long tasks take less than 400 ms of a processor', () => long.length > 0 && long.sort((a, b) => a - b)[long.length >> 1] < 400);
+  await verdict('a thousand services: half of the long tasks take less than 400 ms of a processor', () => tasks.length > 0 && !(long[long.length >> 1] >= 400));
   await verdict('at most one fetch a tick, and one for records', () => seen.paths['/pmapi/fetch'] <= 2 * passed + 2);
   await verdict('records of twelve runtimes at most', () => seen.tables > 0 && seen.tables <= 12);
   await verdict('few connections for all requests', () => seen.connections <= 12);

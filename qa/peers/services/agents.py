@@ -80,7 +80,7 @@ agents.clear()
 steps.done(6)
 steps.wait(7)
 # The PMDA was killed: counters begin anew.
-known = services.Services()
+known = steps.known = services.Services()
 registered.clear()
 for key in everyone:
     connect(*key)

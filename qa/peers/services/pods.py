@@ -97,7 +97,7 @@ pods.clear()
 steps.done(6)
 steps.wait(7)
 # The PMDA was killed: counters begin anew.
-known = services.Services()
+known = steps.known = services.Services()
 for key in everyone:
     connect(*key, START + key[1])
 play(random.Random(77))

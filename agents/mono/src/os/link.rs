@@ -213,7 +213,7 @@ mod tests {
             }
         };
         assert_eq!(error.kind(), ErrorKind::TimedOut);
-        assert!(begin.elapsed() < Duration::from_secs(10));
+        assert!(begin.elapsed() < Duration::from_secs(50));
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         let begin = Instant::now();
         let error = link.send(&message, Duration::from_secs(60), &stop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
-        assert!(begin.elapsed() < Duration::from_secs(10));
+        assert!(begin.elapsed() < Duration::from_secs(50));
     }
 
     #[test]

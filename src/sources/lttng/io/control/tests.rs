@@ -75,17 +75,17 @@ async fn a_program_that_hangs_is_killed() {
     let start = Instant::now();
     let reply = run_for(&lab, Duration::from_millis(500)).await;
     assert_eq!((reply.exit, reply.stdout.as_slice()), (Exit::TimedOut, &b"some\n"[..]));
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(60));
     let pid = lab.read("pid");
     assert!(!pid.is_empty() && !Path::new("/proc").join(pid.trim()).exists(), "it is still there");
 }
 
 #[tokio::test]
 async fn a_child_that_holds_the_pipes_does_not_hold_us() {
-    let lab = Lab::new("child", "sleep 20 & exit 0");
+    let lab = Lab::new("child", "sleep 100 & exit 0");
     let start = Instant::now();
     assert_eq!(run_for(&lab, Duration::from_millis(500)).await.exit, Exit::TimedOut);
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(60));
 }
 
 #[tokio::test]
