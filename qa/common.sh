@@ -34,7 +34,7 @@ _cleanup() {
         kill -9 "${PIDS[@]}" 2>/dev/null
         wait "${PIDS[@]}" 2>/dev/null
     fi
-    if [ "$status" != 0 ] && [ -n "${APM_KEEP:-}" ]; then echo "kept: $D" >&2; else rm -rf "$D"; fi
+    if [ "$status${FAILED:-}" != 0 ] && [ -n "${APM_KEEP:-}" ]; then echo "kept: $D" >&2; else rm -rf "$D"; fi
     exit $status
 }
 trap _cleanup EXIT

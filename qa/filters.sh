@@ -21,12 +21,14 @@ _end() {
 trap _end EXIT
 
 # verdict TEXT COMMAND...: one line of golden output, the command's own words into the details.
+FAILED=''
 verdict() {
     local text=$1
     shift
     if "$@" >>"$FULL" 2>&1; then
         echo "$text: yes"
     else
+        FAILED=yes
         echo "$text: NO"
         details "NO: $text [$*]"
     fi
