@@ -47,6 +47,8 @@ pub struct Callbacks {
     access: Access,
     scope: FetchScope,
     columns: Columns,
+    /// New metrics that clients may see.
+    shown: u64,
 }
 
 impl Callbacks {
@@ -81,6 +83,7 @@ impl Callbacks {
             access: Access::default(),
             scope: FetchScope::default(),
             columns: Columns::default(),
+            shown: 0,
         })
     }
 
@@ -166,6 +169,7 @@ impl Handler for Callbacks {
         self.ids.turn();
         for metric in self.ids.ready(now().monotonic) {
             self.entries.push_dynamic(&metric, tables);
+            self.shown += 1;
         }
     }
 
@@ -176,7 +180,8 @@ impl Handler for Callbacks {
     fn fetch(&mut self, request: &FetchRequest<'_>, _: &mut Tables, results: &mut Results) {
         let started = now().monotonic;
         let Self { store, entries, instances, contexts, access, scope, columns, .. } = self;
-        Fetch { store, entries, instances, contexts, access, scope, columns, now: started }
+        let shown = self.shown;
+        Fetch { store, entries, instances, contexts, access, scope, columns, shown, now: started }
             .answer(request, results);
         let took = nanoseconds(now().monotonic.saturating_sub(started));
         store.stats.add(Stat::FetchCount, 1);

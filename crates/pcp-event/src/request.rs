@@ -53,6 +53,15 @@ impl Limits {
 /// Whether a client wants a record; the argument is the packed high-resolution record.
 pub type RecordFilter<'a> = &'a dyn Fn(&[u8]) -> bool;
 
+/// Which records may not be delivered yet, because a client could not understand them.
+#[derive(Clone, Copy)]
+pub struct Hold<'a> {
+    /// Whether there are such records; asked for each piece, while the stream is locked.
+    pub any: &'a dyn Fn() -> bool,
+    /// Whether this one is; the first of these and all behind it are left to a later request.
+    pub record: RecordFilter<'a>,
+}
+
 /// A client's request to a stream.
 #[derive(Clone, Copy)]
 pub struct ReadRequest<'a> {
@@ -64,6 +73,8 @@ pub struct ReadRequest<'a> {
     pub lost: Pmid,
     /// Selects records; without it all records are delivered.
     pub filter: Option<RecordFilter<'a>>,
+    /// Holds records back; without it none is.
+    pub hold: Option<Hold<'a>>,
     /// Called after each piece that a filter has examined: `false` ends the delivery, and the rest
     /// is left to the next request.
     pub may_continue: Option<&'a dyn Fn() -> bool>,
@@ -76,7 +87,7 @@ impl ReadRequest<'_> {
     #[must_use]
     pub const fn new(resolutions: Resolutions, limits: Limits, lost: Pmid) -> Self {
         let now = Duration::ZERO;
-        Self { resolutions, limits, lost, filter: None, may_continue: None, now }
+        Self { resolutions, limits, lost, filter: None, hold: None, may_continue: None, now }
     }
 }
 

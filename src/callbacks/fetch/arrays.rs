@@ -6,7 +6,7 @@ use pmda::{Results, block_bytes};
 
 use super::scope::{FetchScope, World};
 use crate::catalogue::PARAM_CLUSTER;
-use crate::events::{Limits, ReadRequest, RecordFilter, RecordMatcher};
+use crate::events::{HighRes, Hold, Limits, ReadRequest, RecordFilter, RecordMatcher, Records};
 use crate::model::{Pmid, StreamKind};
 use crate::store::Peer;
 
@@ -72,7 +72,10 @@ pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut R
                 let steps = matcher.as_ref().map_or(0, RecordMatcher::take_steps);
                 budget.borrow_mut().step(1 + steps / FILTER_STEPS)
             };
+            let unnamed = |record: &[u8]| !named(record, world);
+            let hold = Hold { any: &|| world.store.defined() > world.shown, record: &unnamed };
             let mut request = ReadRequest {
+                hold: Some(hold),
                 may_continue: Some(&may_continue),
                 now: scope.now,
                 ..ReadRequest::new(want, limits, lost)
@@ -91,4 +94,11 @@ pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut R
         }
     }
     scope.wants = wants;
+}
+
+/// Whether all parameters of a record have names. A metric is hidden until the disk has its id, but its records come.
+fn named(record: &[u8], world: &World<'_>) -> bool {
+    Records::<HighRes>::packed(record).flatten().all(|record| {
+        record.params.iter().all(|param| world.entries.by_pmid(param.pmid.0).is_some())
+    })
 }

@@ -37,6 +37,8 @@ pub(super) struct Fetch<'a> {
     pub(super) access: &'a mut Access,
     pub(super) scope: &'a mut FetchScope,
     pub(super) columns: &'a mut Columns,
+    /// New metrics that clients may see.
+    pub(super) shown: u64,
     pub(super) now: Duration,
 }
 
@@ -44,8 +46,9 @@ impl Fetch<'_> {
     /// Answers a fetch.
     pub(super) fn answer(mut self, request: &FetchRequest<'_>, results: &mut Results) {
         let hidden = self.hidden(request);
-        let Fetch { store, entries, instances, contexts, scope, columns, now, .. } = self;
-        let world = World { entries, store, contexts, instances, profile: request.profile };
+        let Fetch { store, entries, instances, contexts, scope, columns, shown, now, .. } = self;
+        let profile = request.profile;
+        let world = World { entries, store, contexts, instances, shown, profile };
         scope.begin(&world, request, now, hidden);
         let mut refused = (0, None);
         let mut ended = |fits: bool, pmid: Pmid| {

@@ -43,6 +43,8 @@ pub(in crate::callbacks) struct World<'s> {
     pub(super) store: &'s Store,
     pub(super) contexts: &'s Contexts,
     pub(super) instances: &'s Instances,
+    /// New metrics that clients may see.
+    pub(super) shown: u64,
     pub(super) profile: Profile<'s>,
 }
 

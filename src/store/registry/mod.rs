@@ -10,7 +10,7 @@ mod sweep;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use paths::Paths;
@@ -78,6 +78,8 @@ pub struct Store {
     /// The memory charge of names, descriptions and rows.
     metrics: Mutex<Charge>,
     pending: Mutex<Vec<Change>>,
+    /// Number of new metrics.
+    defined: AtomicU64,
     comings: AtomicU64,
     /// The peer at which the next sweep begins to compress records.
     rested: AtomicUsize,
@@ -133,6 +135,7 @@ impl Store {
             catalogue,
             pending: Mutex::default(),
             comings: AtomicU64::new(0),
+            defined: AtomicU64::new(0),
             rested: AtomicUsize::new(0),
             wake: OnceLock::new(),
         })
@@ -179,7 +182,16 @@ impl Store {
         std::mem::take(&mut *lock(&self.pending))
     }
 
+    /// Number of metrics that [`Store::take_changes`] has given or will give. Who has shown fewer may see records of
+    /// parameters that have no name yet.
+    pub fn defined(&self) -> u64 {
+        self.defined.load(Ordering::Acquire)
+    }
+
     fn queue(&self, change: Change) {
+        if matches!(change, Change::Metric(_)) {
+            self.defined.fetch_add(1, Ordering::Release);
+        }
         lock(&self.pending).push(change);
         if let Some(wake) = self.wake.get() {
             wake();

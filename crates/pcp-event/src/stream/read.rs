@@ -10,7 +10,7 @@ use crate::array::Array;
 use crate::event_array::EventArray;
 use crate::flags::POINT;
 use crate::layout::{HighRes, LowRes, Resolution};
-use crate::request::{Client, Delivery, ReadRequest};
+use crate::request::{Client, Delivery, Hold, ReadRequest};
 use crate::ring::Ring;
 use crate::types::stamp::Stamp;
 
@@ -129,6 +129,7 @@ impl<'a> Turn<'a> {
         }
         let ring = store.at(self.seq, self.records, self.bytes.min(piece).min(SCAN));
         let to = ring.within(self.seq, self.records, self.bytes.min(piece), one);
+        let to = self.request.hold.map_or(to, |hold| free(&ring, self.seq, to, hold));
         if to == self.seq {
             return false;
         }
@@ -228,6 +229,20 @@ impl<'a> Turn<'a> {
 
 fn length(parts: [&[u8]; 2]) -> usize {
     parts.iter().map(|part| part.len()).sum()
+}
+
+/// The end of the records [from, to) before the first that is held back.
+fn free(ring: &Ring, from: u64, to: u64, hold: Hold<'_>) -> u64 {
+    if to == from || !(hold.any)() {
+        return to;
+    }
+    let (bytes, mut start) = (ring.slices(from, to).concat(), 0);
+    let free = ring.ends(from, to).take_while(|end| {
+        let record = bytes.get(start..*end).unwrap_or_default();
+        start = *end;
+        !(hold.record)(record)
+    });
+    from + free.count() as u64
 }
 
 /// Copies the records [from, to) into the requested arrays. Returns their number.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::flags::POINT;
+use crate::request::{Hold, RecordFilter};
 use crate::{
     Delivery, HighRes, Limits, LowRes, Pmid, RECORD_MAX, ReadRequest, Records, Resolutions, Scalar,
     ValueType, check,
@@ -127,6 +128,30 @@ fn a_filter_ends_when_it_is_told_to_and_goes_on_where_it_was() {
         s.read(1, &request);
     }
     assert_eq!(looked.get(), 5000, "each record once");
+}
+
+#[test]
+fn what_is_held_back_is_delivered_later() {
+    let s = Stream::new(&Budget::new(1 << 20));
+    append(&s, 0, 10, 50);
+    let (any, looked) = (Cell::new(true), Cell::new(0));
+    let fifth = |record: &[u8]| {
+        looked.set(looked.get() + 1);
+        Records::<HighRes>::packed(record).flatten().all(|r| r.stamp.sec == 4)
+    };
+    let all = |_: &[u8]| true;
+    let hold = Some(Hold { any: &|| any.get(), record: &fifth });
+    for filter in [None, Some(&all as RecordFilter<'_>)] {
+        let ctx = 1 + u32::from(filter.is_some());
+        let held = ReadRequest { hold, filter, ..request(LIMITS) };
+        any.set(true);
+        assert_eq!(seen(&s.read(ctx, &held)), (vec![0, 1, 2, 3], 0));
+        assert_eq!(seen(&s.read(ctx, &held)), (vec![], 0), "it is still held");
+        any.set(false);
+        looked.set(0);
+        assert_eq!(seen(&s.read(ctx, &held)), ((4..10).collect(), 0));
+        assert_eq!(looked.get(), 0, "nobody looks when none is held");
+    }
 }
 
 #[test]
