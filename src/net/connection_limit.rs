@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -17,12 +18,12 @@ pub(super) struct ConnectionLimit {
     pending: usize,
     /// Turns of heavy connections.
     turns: Turns,
+    next: AtomicU64,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    next: u64,
     open: usize,
     /// Connections whose peer has not identified itself, oldest first.
     pending: BTreeMap<u64, CancellationToken>,
@@ -70,7 +71,13 @@ pub(super) struct Slot<'a> {
 impl ConnectionLimit {
     /// `workers`: number of threads that read and decode.
     pub(super) fn new(connections: usize, pending: usize, workers: usize) -> Arc<Self> {
-        Arc::new(Self { connections, pending, turns: Turns::new(workers), inner: Mutex::default() })
+        Arc::new(Self {
+            connections,
+            pending,
+            turns: Turns::new(workers),
+            next: AtomicU64::new(1),
+            inner: Mutex::default(),
+        })
     }
 
     /// Most connections at once.
@@ -82,26 +89,35 @@ impl ConnectionLimit {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The number of a connection that was accepted just now: tasks of connections begin in any order.
+    pub(super) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// The slot of a new connection; `None` when `limits.connections` are open. When
     /// `limits.pending` connections have an unidentified peer, the oldest of these is closed: an
     /// agent identifies itself at once, so its connection is never the oldest for long.
-    pub(super) fn enter<'a>(&'a self, address: IpAddr, stats: &'a SelfStats) -> Option<Slot<'a>> {
+    pub(super) fn enter<'a>(
+        &'a self,
+        id: u64,
+        address: IpAddr,
+        stats: &'a SelfStats,
+    ) -> Option<Slot<'a>> {
         stats.add(Stat::ConnectionTotal, 1);
         let mut inner = self.lock();
         if inner.open >= self.connections {
             stats.add(Stat::ConnectionRefused, 1);
             return None;
         }
-        if inner.pending.len() >= self.pending
+        inner.open += 1;
+        let displaced = CancellationToken::new();
+        inner.pending.insert(id, displaced.clone());
+        if inner.pending.len() > self.pending
             && let Some((_, oldest)) = inner.pending.pop_first()
         {
             stats.add(Stat::ConnectionRefused, 1);
             oldest.cancel();
         }
-        inner.open += 1;
-        inner.next += 1;
-        let (id, displaced) = (inner.next, CancellationToken::new());
-        inner.pending.insert(id, displaced.clone());
         let ordinal = inner.ordinals.entry(address).or_default().take();
         stats.set(Stat::ConnectionCurrent, inner.open as u64);
         Some(Slot { limit: self, stats, id, address, ordinal, displaced })
@@ -155,19 +171,19 @@ mod tests {
     fn bounds_and_names() {
         let (limit, stats) = (ConnectionLimit::new(3, 2, 1), SelfStats::default());
         let home = IpAddr::from([127, 0, 0, 1]);
-        let a = limit.enter(home, &stats).expect("room");
-        let b = limit.enter(home, &stats).expect("room");
+        let a = limit.enter(limit.number(), home, &stats).expect("room");
+        let b = limit.enter(limit.number(), home, &stats).expect("room");
         assert_eq!(
             (a.fallback_name(), b.fallback_name()),
             ("127.0.0.1#1".into(), "127.0.0.1#2".into())
         );
-        let c = limit.enter(home, &stats).expect("room");
+        let c = limit.enter(limit.number(), home, &stats).expect("room");
         assert!(a.displaced.is_cancelled() && !b.displaced.is_cancelled());
-        assert!(limit.enter(home, &stats).is_none());
+        assert!(limit.enter(limit.number(), home, &stats).is_none());
         drop(a);
         b.established();
         c.established();
-        let d = limit.enter(home, &stats).expect("room");
+        let d = limit.enter(limit.number(), home, &stats).expect("room");
         assert_eq!(d.fallback_name(), "127.0.0.1#1");
         drop((b, c, d));
         assert_eq!(
@@ -176,19 +192,34 @@ mod tests {
         );
         assert!(limit.lock().ordinals.is_empty() && limit.lock().pending.is_empty());
     }
+
+    #[test]
+    fn the_oldest_gives_way_whatever_the_order_in_which_they_enter() {
+        let (limit, stats) = (ConnectionLimit::new(9, 2, 1), SelfStats::default());
+        let home = IpAddr::from([127, 0, 0, 1]);
+        let (first, second, third) = (limit.number(), limit.number(), limit.number());
+        let new = limit.enter(third, home, &stats).expect("room");
+        let old = limit.enter(first, home, &stats).expect("room");
+        let other = limit.enter(second, home, &stats).expect("room");
+        assert!(old.displaced.is_cancelled() && !new.displaced.is_cancelled());
+        let newest = limit.enter(limit.number(), home, &stats).expect("room");
+        assert!(other.displaced.is_cancelled() && !new.displaced.is_cancelled());
+        drop((new, newest));
+    }
+
     #[test]
     fn numbers_are_the_lowest_that_are_free() {
         let (limit, stats) = (ConnectionLimit::new(100_000, 100_000, 1), SelfStats::default());
         let home = IpAddr::from([127, 0, 0, 1]);
         let mut open: Vec<Option<Slot<'_>>> =
-            (0..50_000).map(|_| limit.enter(home, &stats)).collect();
+            (0..50_000).map(|_| limit.enter(limit.number(), home, &stats)).collect();
         let name = |slot: &Option<Slot<'_>>| slot.as_ref().map(Slot::fallback_name);
         assert_eq!(name(&open[49_999]).as_deref(), Some("127.0.0.1#50000"));
         for gone in [40_000, 7, 30_000] {
             open[gone] = None;
         }
         for expected in ["127.0.0.1#8", "127.0.0.1#30001", "127.0.0.1#40001", "127.0.0.1#50001"] {
-            let new = limit.enter(home, &stats);
+            let new = limit.enter(limit.number(), home, &stats);
             assert_eq!(name(&new).as_deref(), Some(expected));
             open.push(new);
         }

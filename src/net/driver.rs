@@ -328,7 +328,7 @@ mod tests {
             sink: PeerSink::new(&store, TOY, &queue),
             queue,
             requests: Arc::default(),
-            slot: limit.enter(from.ip(), &store.stats).expect("free"),
+            slot: limit.enter(1, from.ip(), &store.stats).expect("free"),
             ledger: Ledger::new(&store.memory),
             stop: CancellationToken::new(),
             graceful: |_| (),

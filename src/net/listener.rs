@@ -85,7 +85,8 @@ impl<S: Serve> Listener<S> {
             };
             match accepted {
                 Ok((stream, from)) => {
-                    self.tasks.spawn(Arc::clone(&self).connection(stream, from));
+                    let number = self.limit.number();
+                    self.tasks.spawn(Arc::clone(&self).connection(number, stream, from));
                 }
                 Err(e) => {
                     if let Some(n) = throttle.allow(now().monotonic) {
@@ -123,10 +124,10 @@ impl<S: Serve> Listener<S> {
         }
     }
 
-    async fn connection(self: Arc<Self>, stream: TcpStream, from: SocketAddr) {
+    async fn connection(self: Arc<Self>, number: u64, stream: TcpStream, from: SocketAddr) {
         let address = SocketAddr::new(from.ip().to_canonical(), from.port());
         let (store, name) = (self.peers.store(), self.peers.name());
-        let Some(slot) = self.limit.enter(address.ip(), &store.stats) else {
+        let Some(slot) = self.limit.enter(number, address.ip(), &store.stats) else {
             self.ends.write(&format!(
                 "{name}: connection from {address} refused: limits.connections is reached"
             ));
