@@ -89,6 +89,8 @@ fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>
     let config = &loaded.config;
     Log::install("pmdaapm", config.log.level);
     log::info!("pmdaapm {} starts; configuration: {}", env!("CARGO_PKG_VERSION"), loaded.origin());
+    let state_dir = process::state_dir();
+    agent.hand_over(&state_dir, "apm.");
     agent.become_user()?;
 
     let store = Store::new(catalogue(), agent.domain(), config.limits(), config.event_memory());
@@ -101,7 +103,6 @@ fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>
     let on_change = wake.clone();
     store.on_change(move || on_change.wake());
 
-    let state_dir = process::state_dir();
     let mut pmda = agent.start(|tables| Callbacks::new(Arc::clone(&store), &state_dir, tables))?;
     pmda.handler().set_rights(&config.rights());
     // The handshake with pmcd is done before other threads start: pmcd waits for it, and it uses
@@ -125,6 +126,7 @@ fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>
         trimmed: now().monotonic,
     };
     pmda.run(&wake, |callbacks| turns.turn(callbacks));
+    pmda.handler().save_last();
     log::info!("stopping");
     supervisor.stop();
     Ok(())

@@ -55,7 +55,7 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
     let dir = std::env::temp_dir().join(format!("apm-state-size-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("apm.400.state");
-    let mut saver = Saver::new(path.clone());
+    let mut saver = Saver::new(path.clone(), |path| std::fs::File::create(path));
 
     let begin = Instant::now();
     let snapshot = book.snapshot(now(), true);
@@ -66,7 +66,7 @@ fn a_hundred_thousand_instances_are_saved_aside_and_read_at_once() {
     let size = outcome.result.unwrap();
 
     let begin = Instant::now();
-    let loaded = read(&path).unwrap();
+    let loaded = std::fs::File::open(&path).and_then(read).unwrap();
     let read = begin.elapsed();
     let again = Store::new(pmdaapm::sources::catalogue(), 400, limits, 1 << 20);
     let begin = Instant::now();

@@ -10,6 +10,7 @@ mod help;
 mod instances;
 mod labels;
 mod persistent_ids;
+mod state_file;
 mod store;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ use entries::Entries;
 use fetch::{Columns, Fetch, FetchScope};
 use instances::Instances;
 use persistent_ids::PersistentIds;
+use pmda::process::create_private;
 use pmda::{
     Answered, Attribute, ContextId, Error, FetchRequest, Handler, LabelSet, LabelTarget, Results,
     StartError, StoreRequest, Tables, TextTarget,
@@ -66,7 +68,7 @@ impl Callbacks {
         }
         let mut entries = Entries::new(store.domain(), &catalogue);
         entries.push_static(tables)?;
-        let (ids, restored) = PersistentIds::open(dir, &store);
+        let (ids, restored) = PersistentIds::open(dir, &store, create_private);
         restored.metrics.iter().for_each(|metric| entries.push_dynamic(metric, tables));
         for (source, s) in catalogue.sources() {
             for spec in s.dynamic.map(|d| (d.initial)()).unwrap_or_default() {
@@ -85,6 +87,14 @@ impl Callbacks {
             columns: Columns::default(),
             shown: 0,
         })
+    }
+
+    /// Saves ids and names for the last time. To be called first when the process ends: pmcd does not
+    /// wait for the rest.
+    pub fn save_last(&mut self) {
+        let changes = self.store.take_changes();
+        self.apply(changes);
+        self.ids.save_last();
     }
 
     /// Sets the rights of clients.

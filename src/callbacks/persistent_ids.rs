@@ -1,16 +1,13 @@
-//! The state file: read at the start, written when ids or names have changed.
+//! Ids and names that outlive the process: read at the start, written when they have changed.
 
-use std::fs::File;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmda::process::{FileLock, lock_file};
-
+use super::state_file::StateFile;
 use crate::clock::now;
 use crate::model::Now;
-use crate::state::{Book, Loaded, Outcome, Restored, Saver, read, read_old};
+use crate::state::{Book, Create, Outcome, Restored, Saver};
 use crate::store::{DynamicMetric, LogThrottle, Stat, Store};
 
 /// Least time between two writes: this, or this many times the duration of a write if that is
@@ -36,9 +33,11 @@ const FAULTS_LOGGED: usize = 10;
 pub(super) struct PersistentIds {
     pub(super) book: Book,
     store: Arc<Store>,
-    /// `None`: another PMDA has the file.
+    file: StateFile,
+    /// `None`: this process may not replace the file.
     saver: Option<Saver>,
-    _lock: Option<File>,
+    /// The last write of the process was begun.
+    ended: bool,
     /// There are new metrics since the last snapshot.
     names: bool,
     /// Ids have changed since the last snapshot.
@@ -62,28 +61,11 @@ pub(super) struct PersistentIds {
 }
 
 impl PersistentIds {
-    /// Reads what earlier runs of this domain left in `dir`, and fills the store.
-    pub(super) fn open(dir: &Path, store: &Arc<Store>) -> (Self, Restored) {
-        let path = dir.join(format!("apm.{}.state", store.domain()));
-        // A fault of the directory is reported by the lock and by each write.
-        let _ = std::fs::create_dir_all(dir);
-        let lock = match lock_file(&path.with_extension("state.lock")) {
-            Ok(FileLock::Ours(file)) => Ok(Some(file)),
-            Ok(FileLock::Others(pid)) => Err(pid),
-            Err(e) => {
-                log::error!("{}: no lock ({e}): is it writable for this user?", path.display());
-                Ok(None)
-            }
-        };
-        if let Err(pid) = &lock {
-            let (path, pid) =
-                (path.display(), if pid.is_empty() { "of unknown number" } else { pid });
-            log::error!(
-                "{path} is kept by another PMDA, process {pid}: this one reads it and saves nothing; ids \
-                 that it gives are its own"
-            );
-        }
-        let loaded = load(&path, dir, store, lock.is_ok());
+    /// Reads what earlier runs of this domain left in `dir`, and fills the store. `create` makes the
+    /// next file.
+    pub(super) fn open(dir: &Path, store: &Arc<Store>, create: Create) -> (Self, Restored) {
+        let (file, loaded) = StateFile::open(dir, store, create, now().monotonic);
+        let path = file.path();
         let (book, restored) = Book::restore(loaded, store, now());
         for fault in restored.faults.iter().take(FAULTS_LOGGED) {
             log::warn!("{}: {fault}", path.display());
@@ -99,8 +81,9 @@ impl PersistentIds {
         let ids = Self {
             book,
             store: Arc::clone(store),
-            saver: lock.is_ok().then(|| Saver::new(path)),
-            _lock: lock.ok().flatten(),
+            saver: file.saver(),
+            file,
+            ended: false,
             names: true,
             ids: true,
             comings: 0,
@@ -146,6 +129,10 @@ impl PersistentIds {
     /// Writes the file when it is due. Waits for the disk at most 100 ms (the first time 5 s), and
     /// only for ids that could be given again after a crash.
     pub(super) fn turn(&mut self) {
+        if self.saver.is_none() {
+            self.saver = self.file.again(now().monotonic);
+            (self.names, self.ids) = (true, true);
+        }
         if let Some(outcome) = self.saver.as_ref().and_then(Saver::outcome) {
             self.written(outcome);
         }
@@ -214,8 +201,12 @@ impl PersistentIds {
     }
 }
 
-impl Drop for PersistentIds {
-    fn drop(&mut self) {
+impl PersistentIds {
+    /// Writes the file for the last time. Waits for the disk at most 5 s.
+    pub(super) fn save_last(&mut self) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
         self.submit(now(), true);
         let Some(saver) = &self.saver else { return };
         if !saver.wait(LAST_WRITE_WAIT) {
@@ -226,37 +217,10 @@ impl Drop for PersistentIds {
     }
 }
 
-/// The content of the file, or of the files of the version before it.
-fn load(path: &Path, dir: &Path, store: &Store, ours: bool) -> Loaded {
-    let domain = store.domain();
-    match read(path) {
-        Ok(Loaded { newer: Some(version), .. }) => {
-            let kept = path.with_extension(format!("state.version{version}"));
-            log::error!(
-                "{} is of version {version}, which this program cannot read",
-                path.display()
-            );
-            if ours {
-                match std::fs::rename(path, &kept) {
-                    Ok(()) => log::error!("it is kept as {}; ids begin anew", kept.display()),
-                    Err(e) => log::error!("it cannot be kept as {}: {e}", kept.display()),
-                }
-            }
-            Loaded::default()
-        }
-        Ok(loaded) => loaded,
-        Err(e) if e.kind() == ErrorKind::NotFound => match read_old(dir, domain, store.catalogue())
-        {
-            Some(old) => {
-                log::info!("ids and names are taken over from {}/{domain}.*", dir.display());
-                old
-            }
-            None => Loaded::default(),
-        },
-        Err(e) => {
-            log::error!("{}: {e}; ids begin anew", path.display());
-            Loaded::default()
-        }
+/// A program that ends for another reason than pmcd's end.
+impl Drop for PersistentIds {
+    fn drop(&mut self) {
+        self.save_last();
     }
 }
 

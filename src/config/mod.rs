@@ -115,8 +115,8 @@ impl<S: Sections> Config<S> {
     /// [`ConfigError`], whose text is for the user.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let path_owned = || path.to_path_buf();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| ConfigError::Read { path: path_owned(), error })?;
+        let text =
+            text_of(path).map_err(|error| ConfigError::Read { path: path_owned(), error })?;
         Self::parse(&text)
             .map_err(|error| ConfigError::Parse { path: path_owned(), error: Box::new(error) })
     }
@@ -197,6 +197,15 @@ impl<S: Sections> Loaded<S> {
         self.path
             .as_deref()
             .map_or_else(|| "defaults (no file)".into(), |path| path.display().to_string())
+    }
+}
+
+/// The text of a regular file: a pipe would be waited for, and pmcd ends a PMDA that waits.
+fn text_of(path: &Path) -> std::io::Result<String> {
+    if std::fs::metadata(path)?.is_file() {
+        std::fs::read_to_string(path)
+    } else {
+        Err(std::io::Error::other("it is no regular file"))
     }
 }
 

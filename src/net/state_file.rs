@@ -1,16 +1,17 @@
 //! Files that outlive the process.
 
-use std::fs::{File, OpenOptions, rename};
+use std::fs::rename;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use pmda::process::{create_private, open_private};
 
 /// Reads a file, up to one byte more than `max`; `None`: there is none.
 ///
 /// # Errors
 /// The file cannot be read, or is not UTF-8.
 pub fn read(path: &Path, max: usize) -> std::io::Result<Option<String>> {
-    let file = match File::open(path) {
+    let file = match open_private(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e),
@@ -27,8 +28,7 @@ pub fn read(path: &Path, max: usize) -> std::io::Result<Option<String>> {
 pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    let mut file = create_private(Path::new(&new))?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     rename(&new, path)

@@ -198,7 +198,8 @@ impl Book {
 #[derive(Debug)]
 pub struct Snapshot {
     now: Now,
-    clean: bool,
+    /// The last one of the process.
+    pub(super) clean: bool,
     pub(super) promises: Vec<u32>,
     marks: Vec<(String, u32)>,
     names: Vec<Arc<Record>>,

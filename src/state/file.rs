@@ -24,12 +24,15 @@ pub struct Loaded {
     pub newer: Option<u32>,
 }
 
-/// Reads the file.
+/// Makes an empty file; it may be in the place of what was there.
+pub type Create = fn(&Path) -> io::Result<File>;
+
+/// Reads an open file.
 ///
 /// # Errors
-/// The file does not exist or cannot be read.
-pub fn read(path: &Path) -> io::Result<Loaded> {
-    parse(BufReader::with_capacity(256 << 10, File::open(path)?.take(FILE_MAX)))
+/// The file cannot be read.
+pub fn read(file: File) -> io::Result<Loaded> {
+    parse(BufReader::with_capacity(256 << 10, file.take(FILE_MAX)))
 }
 
 /// Parses the bytes of a file.
@@ -96,22 +99,40 @@ pub(super) fn write_to(
     Ok(size)
 }
 
+/// When a new file takes the old one's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// When the disk has it: after a crash of the system there is one or the other.
+    Synced,
+    /// At once; it is synced then. For the last one: pmcd kills a PMDA some 100 ms after it has told
+    /// it to end, and a busy disk takes longer.
+    AtOnce,
+}
+
 /// Writes a new file, syncs it to the disk and renames it over the old one; returns its size in
 /// bytes.
 ///
 /// # Errors
-/// The system's error; the old file is unchanged.
+/// The system's error; the old file is unchanged, unless it was replaced at once.
 pub fn write(
     path: &Path,
+    create: Create,
+    replace: Replace,
     records: impl Iterator<Item = Record>,
     kept: &[String],
 ) -> io::Result<u64> {
     let new = beside(path);
     let written = (|| {
-        let mut out = BufWriter::with_capacity(256 << 10, File::create(&new)?);
+        let mut out = BufWriter::with_capacity(256 << 10, create(&new)?);
         let size = write_to(&mut out, records, kept)?;
-        out.into_inner()?.sync_all()?;
-        std::fs::rename(&new, path)?;
+        let file = out.into_inner()?;
+        if replace == Replace::AtOnce {
+            std::fs::rename(&new, path)?;
+            file.sync_all()?;
+        } else {
+            file.sync_all()?;
+            std::fs::rename(&new, path)?;
+        }
         Ok(size)
     })();
     if written.is_err() {

@@ -1,10 +1,11 @@
 //! Lines, files and every kind of damage.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 
 use proptest::prelude::*;
 
-use super::file::{Loaded, parse, read, write, write_to};
+use super::file::{Create, Loaded, Replace, parse, read, write, write_to};
 use super::record::{LINE_MAX, Record, VERSION, seal};
 use super::*;
 use crate::catalogue::testkit;
@@ -126,16 +127,17 @@ fn a_file_is_replaced_whole_or_not_at_all() {
     let dir = std::env::temp_dir().join(format!("apm-state-test-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a directory");
     let path = dir.join("apm.400.state");
-    assert!(read(&path).is_err());
-    let size = write(&path, records().into_iter(), &[]).expect("room");
-    assert_eq!((read(&path).expect("there").records, size), (records(), bytes().len() as u64));
+    let create: Create = |path| File::create(path);
+    let there = || File::open(&path).and_then(read).expect("there").records;
+    let size = write(&path, create, Replace::Synced, records().into_iter(), &[]).expect("room");
+    assert_eq!((there(), size), (records(), bytes().len() as u64));
     // A directory blocks the path of the new file.
     std::fs::create_dir(dir.join("apm.400.state.new")).expect("a directory");
-    assert!(write(&path, std::iter::empty(), &[]).is_err());
-    assert_eq!(read(&path).expect("there").records, records());
+    assert!(write(&path, create, Replace::AtOnce, std::iter::empty(), &[]).is_err());
+    assert_eq!(there(), records());
     std::fs::remove_dir(dir.join("apm.400.state.new")).expect("empty");
-    write(&path, std::iter::empty(), &[]).expect("room");
-    assert_eq!(read(&path).expect("there"), Loaded::default());
+    write(&path, create, Replace::AtOnce, std::iter::empty(), &[]).expect("room");
+    assert!(there().is_empty());
     std::fs::remove_dir_all(&dir).expect("ours");
 }
 

@@ -18,7 +18,7 @@ mod restore;
 mod saver;
 
 pub use book::{Book, Snapshot};
-pub use file::{Loaded, read, write};
+pub use file::{Create, Loaded, Replace, read, write};
 pub use old::read_old;
 pub use record::{Ending, LINE_MAX, Record, VERSION};
 pub use restore::Restored;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::book::Snapshot;
-use super::file::write;
+use super::file::{Create, Replace, write};
 
 /// The result of writing a snapshot.
 #[derive(Debug)]
@@ -34,15 +34,16 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, path: &std::path::Path) {
+    fn work(&self, path: &std::path::Path, create: Create) {
         let mut jobs = self.jobs();
         loop {
             if let Some(snapshot) = jobs.job.take() {
                 jobs.busy = true;
                 drop(jobs);
                 let start = Instant::now();
-                let result =
-                    write(path, snapshot.records(), &snapshot.kept).map_err(|e| e.to_string());
+                let replace = if snapshot.clean { Replace::AtOnce } else { Replace::Synced };
+                let result = write(path, create, replace, snapshot.records(), &snapshot.kept)
+                    .map_err(|e| e.to_string());
                 let outcome =
                     Outcome { promises: snapshot.promises.clone(), result, took: start.elapsed() };
                 drop(snapshot);
@@ -63,15 +64,16 @@ impl Shared {
 #[derive(Debug)]
 pub struct Saver {
     path: PathBuf,
+    create: Create,
     shared: Arc<Shared>,
     started: bool,
 }
 
 impl Saver {
-    /// A saver for one file. The thread starts with the first snapshot.
+    /// A saver for one file; `create` makes the next one beside it. The thread starts with the first snapshot.
     #[must_use]
-    pub fn new(path: PathBuf) -> Self {
-        Self { path, shared: Arc::default(), started: false }
+    pub fn new(path: PathBuf, create: Create) -> Self {
+        Self { path, create, shared: Arc::default(), started: false }
     }
 
     /// Submits a snapshot; it replaces one that is still waiting.
@@ -80,10 +82,10 @@ impl Saver {
     /// The thread cannot be started.
     pub fn submit(&mut self, snapshot: Snapshot) -> std::io::Result<()> {
         if !self.started {
-            let (shared, path) = (Arc::clone(&self.shared), self.path.clone());
+            let (shared, path, create) = (Arc::clone(&self.shared), self.path.clone(), self.create);
             std::thread::Builder::new()
                 .name("apm-state".into())
-                .spawn(move || shared.work(&path))?;
+                .spawn(move || shared.work(&path, create))?;
             self.started = true;
         }
         self.shared.jobs().job = Some(snapshot);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use pcp_sys as sys;
@@ -158,6 +158,19 @@ impl Agent {
     pub fn become_user(&self) -> Result<(), StartError> {
         let user = self.arguments.user.clone().unwrap_or_else(process::default_user);
         process::become_user(&user).map_err(StartError)
+    }
+
+    /// Gives files that an earlier run as root left in `dir`, those whose names begin with `prefix`, to the user that
+    /// [`Agent::become_user`] is about to become.
+    pub fn hand_over(&self, dir: &Path, prefix: &str) {
+        let user = self.arguments.user.clone().unwrap_or_else(process::default_user);
+        if process::effective_user() != 0 {
+            return;
+        }
+        // Without a folder there are no files either.
+        if let Some(id) = process::user_id(&user).filter(|id| *id != 0) {
+            let _ = process::hand_over(dir, prefix, id);
+        }
     }
 
     /// Registers with libpcp_pmda the tables that `build` fills and the callbacks that call the

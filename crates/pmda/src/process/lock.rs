@@ -2,14 +2,15 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// Longest wait: a predecessor that pmcd has just stopped may still be writing.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+use super::private_file::{FLAGS, regular};
+
 /// Time between two attempts.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -22,18 +23,22 @@ pub enum FileLock {
     Others(String),
 }
 
-/// Takes the lock on `path` and writes our process number into it. Waits at most 2 s for another
-/// process.
+/// Takes the lock on `path` and writes our process number into it. Waits at most `longest`
+/// for another process.
 ///
 /// # Errors
-/// The file cannot be created, or its file system has no locks.
-pub fn lock_file(path: &Path) -> io::Result<FileLock> {
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    let tries = LONGEST_WAIT.as_millis() / RETRY.as_millis();
+/// The file cannot be created or is no regular one, or its file system has no locks.
+pub fn lock_file(path: &Path, longest: Duration) -> io::Result<FileLock> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(FLAGS);
+    let mut file = options.open(path)?;
+    regular(&file)?;
+    let tries = 1 + longest.as_millis() / RETRY.as_millis();
     for left in (0..tries).rev() {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
+                // One of an earlier version may be readable for all. It may also belong to somebody else.
+                let _ = file.set_permissions(PermissionsExt::from_mode(0o600));
                 file.set_len(0)?;
                 writeln!(file, "{}", std::process::id())?;
                 return Ok(FileLock::Ours(file));
@@ -57,8 +62,10 @@ mod tests {
     #[test]
     fn a_second_process_learns_the_number_of_the_first() {
         let path = std::env::temp_dir().join(format!("pmda-lock-{}", std::process::id()));
-        let Ok(FileLock::Ours(_file)) = lock_file(&path) else { panic!("no lock") };
-        let Ok(FileLock::Others(pid)) = lock_file(&path) else { panic!("two locks") };
+        let Ok(FileLock::Ours(_file)) = lock_file(&path, Duration::ZERO) else { panic!("no lock") };
+        let Ok(FileLock::Others(pid)) = lock_file(&path, Duration::ZERO) else {
+            panic!("two locks")
+        };
         assert_eq!(pid, std::process::id().to_string());
         std::fs::remove_file(&path).expect("gone");
     }

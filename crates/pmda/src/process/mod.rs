@@ -5,6 +5,7 @@ mod identity;
 mod lock;
 mod memory;
 mod paths;
+mod private_file;
 mod time;
 mod users;
 
@@ -15,6 +16,8 @@ pub use lock::{FileLock, lock_file};
 pub use memory::{give_memory_back, resident_memory};
 pub(crate) use memory::{raise_open_files, set_up_heap};
 pub use paths::{config_dir, pmdas_dir, state_dir};
+pub(crate) use private_file::hand_over;
+pub use private_file::{create_private, open_private};
 pub(crate) use time::Allowance;
 pub use time::{cpu_time, thread_time, work_time};
 pub use users::{effective_user, group_id, group_name, groups_of, user_id, user_name};
