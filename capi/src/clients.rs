@@ -18,8 +18,7 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
         debug::find();
         let (known, slot, total) = state::with(|state| {
             let known = state.queues.client(context);
-            state.request.number += 1;
-            state.request.told |= known.is_some();
+            state.request.new_client(known.is_some());
             let slot = known.unwrap_or_else(|| state.queues.new_client(context));
             (known.is_some(), slot, state.queues.client_slots())
         });

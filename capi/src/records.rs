@@ -60,6 +60,7 @@ fn begin<K: Kind>(
     high: bool,
 ) -> Result<Option<Begun>, c_int> {
     state.is_free(queue, thread)?;
+    state.request.fetch();
     let begun = state.queues.begin(queue, context);
     let Some(fetch) = begun.map_err(queue_status)? else { return Ok(None) };
     let turn = if fetch.is_nothing() && !debug::on() {

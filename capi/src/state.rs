@@ -153,7 +153,7 @@ impl State {
         high: bool,
         context: c_int,
     ) -> Result<(c_int, &'static Slot<Any>), c_int> {
-        let request = Request { context, ..self.request };
+        let request = self.request.of(context);
         let turns = self.turns(queue, high)?;
         turns.begin::<K>(request).map(|()| (turns.handle, turns.slot))
     }

@@ -9,19 +9,46 @@ use crate::ctypes::PM_ERR_NOCONTEXT;
 use crate::slot::Slot;
 use crate::table::{self, Any, Kind};
 
-/// The request of pmcd that a fetch belongs to: PMDAs call `pmdaEventNewClient` at the beginning of
-/// each.
+/// The request of pmcd that a fetch belongs to: some PMDAs call `pmdaEventNewClient` at the
+/// beginning of each, others only when a client connects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
-    pub(crate) context: c_int,
+    context: c_int,
     /// Calls of `pmdaEventNewClient`.
-    pub(crate) number: u64,
-    /// `pmdaEventNewClient` was called for a known client: the PMDA calls it for each request.
-    pub(crate) told: bool,
+    number: u64,
+    /// The call was for a known client and followed a fetch: the PMDA calls it for each request.
+    told: bool,
+    /// A client has fetched since the call.
+    fetched: bool,
+}
+
+impl Request {
+    /// `pmdaEventNewClient` is called, for a client that is known or is not. A PMDA that calls it
+    /// in its attribute callback does so several times when a client connects, and then not again.
+    pub(crate) const fn new_client(&mut self, known: bool) {
+        self.number += 1;
+        self.told = known && self.fetched;
+        self.fetched = false;
+    }
+
+    /// The request as one of this client.
+    #[inline(always)]
+    pub(crate) const fn of(self, context: c_int) -> Self {
+        Self { context, ..self }
+    }
+
+    /// A client fetches.
+    #[inline(always)]
+    pub(crate) const fn fetch(&mut self) {
+        self.fetched = true;
+    }
 }
 
 /// Number of arrays that stay valid if requests cannot be distinguished.
 const STAY: usize = 8;
+/// Number of arrays that stay valid within a request that `pmdaEventNewClient` began. A request has
+/// fewer metrics of one queue: with more deliveries it is no request, the PMDA has not called again.
+const STAY_MOST: usize = 64;
 
 /// The arrays of a queue in one resolution. They share one handle, which refers to the current one.
 pub(crate) struct Turns {
@@ -58,7 +85,7 @@ impl Turns {
     pub(crate) fn begin<K: Kind>(&mut self, request: Request) -> Result<(), c_int> {
         if (request.context, request.number) != (self.request.context, self.request.number) {
             // Keeps as many arrays as the last request needed.
-            let spare = self.others.len().saturating_sub(self.deliveries.max(1));
+            let spare = self.others.len().saturating_sub(self.stay(request));
             if spare > 0 {
                 self.free(spare);
             }
@@ -70,12 +97,20 @@ impl Turns {
             let array = place.as_mut().ok_or(PM_ERR_NOCONTEXT)?;
             if self.delivered {
                 // The array delivered last stays valid in any case.
-                let stay = self.deliveries.max(1).min(if request.told { usize::MAX } else { STAY });
+                let stay = self.stay(request);
                 self.exchange::<K>(array, stay);
             }
             table::reset::<K>(array);
             Ok(())
         })
+    }
+
+    /// Number of other arrays that stay.
+    #[inline(always)]
+    fn stay(&self, request: Request) -> usize {
+        let most = if request.told { STAY_MOST } else { STAY };
+        // One of them is the handle's own.
+        self.deliveries.clamp(1, most - 1)
     }
 
     /// Frees the `count` oldest arrays.
