@@ -89,15 +89,18 @@ fn add_missed<K: Kind>(array: c_int, fetch: &mut Fetch<Time>) -> u64 {
     })
 }
 
+/// `false`: a callback has reset the array or has made another one, and the records before the
+/// checkpoint are gone too.
 #[cold]
 #[inline(never)]
-fn roll_back<K: Kind>(array: c_int, before: Option<Checkpoint>) {
-    if let Some(before) = before {
-        table::with::<K>(array, |a| {
-            a.rollback(before);
-            0
-        });
-    }
+fn roll_back<K: Kind>(array: c_int, before: Option<Checkpoint>) -> bool {
+    let Some(before) = before else { return false };
+    let mut kept = false;
+    table::with::<K>(array, |a| {
+        kept = a.rollback(before);
+        0
+    });
+    kept
 }
 
 /// Decodes the events that `context` has not read into an array of resolution `K`. Returns the
@@ -121,7 +124,7 @@ fn records<K: Kind>(
     let fetching = Fetching::of(queue, thread);
     let mut filter = fetch.filter.take();
     let plain = filter.is_none() && trace.is_none();
-    let (mut records, mut failed): (i64, _) = (0, None);
+    let (mut decoded, mut records, mut failed): (u64, i64, _) = (0, 0, None);
     loop {
         let Some((event, time)) = fetch.next() else {
             if fetch.is_done() || !state::with(|state| state.queues.more(&mut fetch)) {
@@ -136,17 +139,19 @@ fn records<K: Kind>(
         let before = checkpoint::<K>(slot);
         let status = decode(array, event, time);
         if status >= 0 {
+            decoded += 1;
             records += i64::from(status);
             if !plain {
                 done(trace.as_deref(), fetch.position());
             }
             continue;
         }
-        roll_back::<K>(array, before);
-        if records > 0 {
+        let kept = roll_back::<K>(array, before);
+        if kept && records > 0 {
             // The events before it are delivered now; this one fails again in the next call.
             fetch.put_back();
         } else {
+            fetch.lose(if kept { 0 } else { decoded });
             failed = Some(status);
         }
         break;

@@ -6,6 +6,7 @@ mod convert;
 mod retain;
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::check::Scalar;
 use crate::flags::MISSED;
@@ -62,12 +63,18 @@ pub struct Array<R> {
     /// written when the record is closed.
     open: usize,
     nparams: i32,
+    /// Tells the contents since the last reset from those of before, and from other arrays'.
+    generation: u64,
     resolution: PhantomData<R>,
 }
+
+/// Number of arrays ever made.
+static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// A state of an array to roll back to: see [`Array::rollback`].
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
+    generation: u64,
     len: usize,
     records: i32,
     open: usize,
@@ -98,13 +105,22 @@ impl<R: Resolution> Array<R> {
     pub fn over(mut bytes: Vec<u8>) -> Self {
         bytes.truncate(ARRAY_MAX);
         bytes.resize(bytes.len().max(ARRAY_HEADER), 0);
-        Self { bytes, len: ARRAY_HEADER, records: 0, open: 0, nparams: 0, resolution: PhantomData }
+        Self {
+            bytes,
+            len: ARRAY_HEADER,
+            records: 0,
+            open: 0,
+            nparams: 0,
+            generation: u64::from(MADE.fetch_add(1, Ordering::Relaxed)) << 32,
+            resolution: PhantomData,
+        }
     }
 
     /// Removes all records and keeps the memory.
     pub const fn reset(&mut self) {
         self.len = ARRAY_HEADER;
         (self.records, self.open) = (0, 0);
+        self.generation = self.generation.wrapping_add(1);
     }
 
     /// Records so far, MISSED ones included.
@@ -373,17 +389,28 @@ impl<R: Resolution> Array<R> {
     #[inline]
     #[must_use]
     pub const fn checkpoint(&self) -> Checkpoint {
-        Checkpoint { len: self.len, records: self.records, open: self.open, nparams: self.nparams }
+        Checkpoint {
+            generation: self.generation,
+            len: self.len,
+            records: self.records,
+            open: self.open,
+            nparams: self.nparams,
+        }
     }
 
-    /// Removes everything added since `checkpoint`, which must be of this array and not older than
-    /// its last reset.
-    pub fn rollback(&mut self, checkpoint: Checkpoint) {
+    /// Removes everything added since `checkpoint`. `false`: the array was reset since, or the
+    /// checkpoint is of another array; it is empty now.
+    #[must_use = "records of before the checkpoint may be gone too"]
+    pub fn rollback(&mut self, checkpoint: Checkpoint) -> bool {
+        if checkpoint.generation != self.generation || checkpoint.len > self.len {
+            self.reset();
+            return false;
+        }
         self.close();
-        debug_assert!(checkpoint.len <= self.len, "a checkpoint of this array");
-        self.len = checkpoint.len.clamp(ARRAY_HEADER, self.len.max(ARRAY_HEADER));
+        self.len = checkpoint.len;
         (self.records, self.open) = (checkpoint.records, checkpoint.open);
         self.nparams = checkpoint.nparams;
+        true
     }
 
     /// The finished array with its header. Records and parameters may still be added afterwards.

@@ -464,10 +464,12 @@ impl<T: Copy> Queues<T> {
             let checkpoint = array.checkpoint();
             let data = event.split_last().map_or(&[][..], |(_, data)| data);
             if let Err(e) = decode(array, data, &time) {
-                array.rollback(checkpoint);
-                if events > 0 {
+                let kept = array.rollback(checkpoint);
+                if kept && events > 0 {
                     fetch.put_back();
                 } else {
+                    // A decoder that resets the array removes the events before, too.
+                    fetch.lose(events as u64);
                     failed = Some(e);
                 }
                 break;

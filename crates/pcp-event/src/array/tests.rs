@@ -84,6 +84,35 @@ fn asking_for_the_bytes_does_not_close_the_record() {
 }
 
 #[test]
+fn a_checkpoint_from_before_a_reset_empties_the_array() {
+    let records = |n: u32| {
+        let mut array = Array::<LowRes>::new();
+        for n in 0..n {
+            array.add_record(Stamp::default(), 1).expect("fits");
+            array.add_u32(Pmid(1), n).expect("fits");
+        }
+        array
+    };
+    for (before, after) in [(3, 0), (3, 1), (3, 3), (1, 4), (0, 2)] {
+        let mut array = records(before);
+        let checkpoint = array.checkpoint();
+        array.reset();
+        for _ in 0..after {
+            array.add_record(Stamp::default(), 1).expect("fits");
+        }
+        assert!(!array.rollback(checkpoint), "{before} {after}");
+        assert_eq!((array.records(), array.bytes().len()), (0, 8));
+        // Another array, with a checkpoint that would fit.
+        let mut other = records(5);
+        assert!(!other.rollback(records(2).checkpoint()));
+        assert_eq!(other.bytes(), Array::<LowRes>::new().bytes());
+        // The array can be continued.
+        array.add_record(Stamp::default(), 1).expect("fits");
+        assert_eq!(check::<LowRes>(array.bytes()).expect("sound").len(), 1);
+    }
+}
+
+#[test]
 fn a_rollback_leaves_no_trace() {
     let mut a = Array::<LowRes>::new();
     a.add_record(T, 1).and_then(|()| a.add_u32(Pmid(1), 1)).expect("fits");
@@ -92,7 +121,7 @@ fn a_rollback_leaves_no_trace() {
     a.add_u32(Pmid(1), 1).expect("the record before the checkpoint is still open, as in C");
     a.add_record(T, 1).and_then(|()| a.add_u32(Pmid(1), 2)).expect("fits");
     a.add_missed(T, 4).expect("fits");
-    a.rollback(checkpoint);
+    assert!(a.rollback(checkpoint));
     assert_eq!(a.bytes(), before);
     a.add_u32(Pmid(1), 2).expect("it is open again");
     assert_eq!(check::<LowRes>(a.bytes()).expect("sound")[0].params.len(), 2);

@@ -118,6 +118,11 @@ impl<T: Copy> Fetch<T> {
         self.batch.back();
     }
 
+    /// Counts events that were taken and cannot be delivered as missed.
+    pub const fn lose(&mut self, events: u64) {
+        self.missed = self.missed.saturating_add(events);
+    }
+
     /// Reports the number of missed events through `add`, at most 2^31 − 1 at once; the rest
     /// follows in the next fetch. Returns the number reported.
     pub fn report_missed(&mut self, add: impl FnOnce(i32) -> Result<(), ArrayError>) -> u64 {

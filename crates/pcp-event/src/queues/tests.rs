@@ -209,6 +209,24 @@ fn a_decoder_that_fails_costs_its_event_only() {
 }
 
 #[test]
+fn a_decoder_that_resets_the_array_and_fails_loses_what_was_before() {
+    let (mut q, handle) = queue(1000, &[1]);
+    sees::<LowRes>(&mut q, handle, 1);
+    append(&mut q, handle, &["a", "b", "odd", "c"]);
+    let mut array = Array::<LowRes>::new();
+    let fetched = q.records(handle, 1, &mut array, T, |array, data, time| {
+        if data == b"odd" {
+            array.reset();
+            return Err(Fault::Decoder);
+        }
+        text(array, data, time)
+    });
+    assert!(matches!(fetched, Err(Fault::Decoder)));
+    assert!(check::<LowRes>(array.bytes()).is_ok());
+    assert_eq!(sees::<LowRes>(&mut q, handle, 1), (vec!["c".into()], 2));
+}
+
+#[test]
 fn a_queue_with_announced_clients_keeps_from_the_start() {
     let mut q = Queues::default();
     let h = q.new_active_queue("q", 6, 2).expect("new");
