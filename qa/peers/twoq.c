@@ -9,6 +9,11 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 
+/* What a fetch fills: a type of its own from PCP 7 on, where pmResult counts nanoseconds. */
+#ifndef pmdaResult
+#define pmdaResult pmResult
+#endif
+
 #define METRIC(item, type) \
 	{ NULL, { PMDA_PMID(0, item), type, PM_INDOM_NULL, PM_SEM_INSTANT, PMDA_PMUNITS(0, 0, 0, 0, 0, 0) } }
 
@@ -40,7 +45,7 @@ values(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 }
 
 static int
-fetch(int count, pmID *pmids, pmResult **result, pmdaExt *pmda)
+fetch(int count, pmID *pmids, pmdaResult **result, pmdaExt *pmda)
 {
     static const char	*events[] = { "the first event", "the second, which is longer than the first", "lost", "the last" };
     struct timeval	time = { 1700000000, 1 };

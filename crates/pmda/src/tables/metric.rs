@@ -63,10 +63,11 @@ pub(super) fn value_type(number: c_int) -> Option<ValueType> {
     all.into_iter().find(|ty| c_int::from(*ty as u8) == number)
 }
 
-/// `pmUnits`, whose bit fields have the layout of the host's compiler.
+/// `pmUnits`, whose bit fields have the layout of the host's compiler. PCP 7 made two of them from
+/// the padding, so they are set by name.
 fn units(units: Units) -> sys::pmUnits {
-    let zero = sys::pmUnits::new_bitfield_1(0, 0, 0, 0, 0, 0, 0);
-    let mut packed = sys::pmUnits { _bindgen_align: [], _bitfield_1: zero };
+    // SAFETY: a C structure of integers.
+    let mut packed: sys::pmUnits = unsafe { std::mem::zeroed() };
     let fields = units.fields();
     packed.set_dimSpace(fields.dim_space.into());
     packed.set_dimTime(fields.dim_time.into());
