@@ -155,7 +155,7 @@ unsafe fn block_bytes<'b>(block: *const c_void) -> Option<&'b [u8]> {
 }
 
 fn reset<K: Kind>(handle: c_int) -> c_int {
-    guard(|| table::with_any(handle, table::reset::<K>).map_or_else(|e| e, |()| 0))
+    guard(|| table::reset_handle::<K>(handle))
 }
 
 fn address<K: Kind>(handle: c_int) -> *mut c_void {

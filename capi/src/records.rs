@@ -160,7 +160,12 @@ fn records<K: Kind>(
         records += i64::from(add_missed::<K>(array, &mut fetch) > 0);
     }
     fetch.filter = filter;
-    let delivers = failed.is_none() && records > 0;
+    let mut delivers = failed.is_none() && records > 0;
+    if delivers && !slot.with(|place| place.as_mut().is_some_and(|any| K::get(any).is_some())) {
+        // A callback has released the array, and perhaps made one of the other resolution.
+        (delivers, failed) = (false, Some(EINVAL));
+        fetch.lose(decoded);
+    }
     let (delivered, unused) = state::with(|state| {
         let mut delivered = None;
         match state.turns(queue, high) {

@@ -2,12 +2,14 @@
 //! do.
 
 use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A value with its own lock.
 #[derive(Debug)]
 pub(crate) struct Slot<V> {
     lock: Mutex<()>,
+    fixed: AtomicBool,
     value: UnsafeCell<Option<V>>,
 }
 
@@ -32,7 +34,17 @@ fn single_threaded() -> bool {
 
 impl<V> Slot<V> {
     pub(crate) const fn empty() -> Self {
-        Self { lock: Mutex::new(()), value: UnsafeCell::new(None) }
+        Self { lock: Mutex::new(()), fixed: AtomicBool::new(false), value: UnsafeCell::new(None) }
+    }
+
+    /// Sets whether the value keeps its kind.
+    pub(crate) fn fix(&self, fixed: bool) {
+        self.fixed.store(fixed, Ordering::Relaxed);
+    }
+
+    /// Whether the value keeps its kind.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.fixed.load(Ordering::Relaxed)
     }
 
     /// Runs `f` on the value. `f` is our code: it neither calls back into C nor starts a thread.

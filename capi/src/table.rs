@@ -65,22 +65,17 @@ impl Kind for HighRes {
 }
 
 /// The array as one of resolution `K`. libpcp_pmda's arrays have no resolution until a record is
-/// added, so an array without records takes the requested one.
-#[inline]
-pub(crate) fn as_kind<K: Kind>(any: &mut Any) -> Option<&mut Array<K>> {
-    if K::get(any).is_none() {
-        convert::<K>(any)?;
-    }
-    K::get(any)
-}
-
+/// added, so an array without records takes the requested one, unless it is a queue's.
 #[cold]
-fn convert<K: Kind>(any: &mut Any) -> Option<()> {
+fn convert<'a, K: Kind>(slot: &Slot<Any>, any: &'a mut Any) -> Option<&'a mut Array<K>> {
     let empty = match any {
         Any::Low(a) => a.is_empty(),
         Any::High(a) => a.is_empty(),
     };
-    empty.then(|| reset::<K>(any))
+    if K::get(any).is_none() && empty && !slot.is_fixed() {
+        reset::<K>(any);
+    }
+    K::get(any)
 }
 
 /// Removes all records; the next records are of resolution `K`.
@@ -141,6 +136,7 @@ pub(crate) fn create_slot<K: Kind>() -> Result<(c_int, &'static Slot<Any>), c_in
     }
     let slot = slot(handle).ok_or(-libc::ENOMEM)?;
     slot.with(|place| *place = Some(any::<K>()));
+    slot.fix(false);
     Ok((handle, slot))
 }
 
@@ -160,10 +156,18 @@ pub(crate) fn any<K: Kind>() -> Any {
     K::wrap(Array::with_capacity(FIRST))
 }
 
-/// Runs `f` on an array of any resolution.
-#[inline]
-pub(crate) fn with_any<T>(handle: c_int, f: impl FnOnce(&mut Any) -> T) -> Result<T, c_int> {
-    slot(handle).and_then(|s| s.with(|place| place.as_mut().map(f))).ok_or(PM_ERR_NOCONTEXT)
+/// Removes all records of an array; the next are of resolution `K`, unless it is a queue's.
+pub(crate) fn reset_handle<K: Kind>(handle: c_int) -> c_int {
+    let Some(slot) = slot(handle) else { return PM_ERR_NOCONTEXT };
+    slot.with(|place| {
+        match place {
+            Some(Any::Low(array)) if slot.is_fixed() => array.reset(),
+            Some(Any::High(array)) if slot.is_fixed() => array.reset(),
+            Some(any) => reset::<K>(any),
+            None => return PM_ERR_NOCONTEXT,
+        }
+        0
+    })
 }
 
 /// Runs `f` on an array of resolution `K`; the status for C. An array with records of the other
@@ -175,7 +179,7 @@ pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_in
         Some(slot) => slot.with(|place| match place {
             Some(any) => match K::get(any) {
                 Some(array) => f(array),
-                None => converted::<K>(any, f),
+                None => converted::<K>(slot, any, f),
             },
             None => PM_ERR_NOCONTEXT,
         }),
@@ -185,15 +189,19 @@ pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_in
 
 #[cold]
 #[inline(never)]
-fn converted<K: Kind>(any: &mut Any, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
-    as_kind::<K>(any).map_or(EINVAL, f)
+fn converted<K: Kind>(
+    slot: &Slot<Any>,
+    any: &mut Any,
+    f: impl FnOnce(&mut Array<K>) -> c_int,
+) -> c_int {
+    convert::<K>(slot, any).map_or(EINVAL, f)
 }
 
 #[inline(never)]
 fn with_later<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
     let Some(slot) = later_slot(handle) else { return PM_ERR_NOCONTEXT };
     slot.with(|place| match place {
-        Some(any) => as_kind::<K>(any).map_or(EINVAL, f),
+        Some(any) => convert::<K>(slot, any).map_or(EINVAL, f),
         None => PM_ERR_NOCONTEXT,
     })
 }

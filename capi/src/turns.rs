@@ -69,6 +69,8 @@ impl Turns {
     /// Creates the first array.
     pub(crate) fn new<K: Kind>() -> Result<Self, c_int> {
         let (handle, slot) = table::create_slot::<K>()?;
+        // A decoder's records of the other resolution are refused.
+        slot.fix(true);
         Ok(Self {
             handle,
             slot,

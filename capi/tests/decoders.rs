@@ -83,6 +83,51 @@ decoder!(resets_and_adds, reset_and_add, -61);
 decoder!(makes_another, another, -61);
 decoder!(has_none, none, -61);
 
+/// A record of the other resolution, as decoders do that forget which queue function they serve.
+unsafe fn other_resolution(array: c_int, _: *mut timeval) {
+    let mut time = libc::timespec { tv_sec: 1, tv_nsec: 1 };
+    let mut atom = AtomValue { ull: 7 };
+    for reset in [false, true] {
+        if reset {
+            assert_eq!(pmdaEventResetHighResArray(array), 0);
+        }
+        // SAFETY: a time that outlives the call.
+        assert_eq!(unsafe { pmdaEventAddHighResRecord(array, &raw mut time, 1) }, -22);
+        // SAFETY: an atom that outlives the call.
+        let status = unsafe { pmdaEventAddHighResParam(array, 7, 3, &raw mut atom) };
+        assert_eq!(status, -22);
+        assert!(pmdaEventGetHighResAddr(array).is_null());
+    }
+}
+
+unsafe fn another_of_nanoseconds(array: c_int, _: *mut timeval) {
+    assert_eq!(pmdaEventReleaseArray(array), 0);
+    assert_eq!(pmdaEventNewHighResArray(), array);
+    let mut time = libc::timespec { tv_sec: 1, tv_nsec: 1 };
+    // SAFETY: a time that outlives the call.
+    assert_eq!(unsafe { pmdaEventAddHighResRecord(array, &raw mut time, 1) }, 0);
+}
+
+decoder!(adds_nanoseconds, other_resolution, -22);
+decoder!(has_nanoseconds, another_of_nanoseconds, 1);
+
+/// They were taken, and the array with all its events was not delivered: nobody was told.
+#[test]
+fn records_of_the_other_resolution_are_refused() {
+    let q = Queue::new("resolution", 10_000, 6100);
+    let c = q.client(0, 1);
+    q.fetch(c, decode);
+    ["odd", "two"].iter().for_each(|e| assert_eq!(q.append(e), 0));
+    assert_eq!(q.fetch(c, adds_nanoseconds), (-22, vec![], 0));
+    assert_eq!(q.fetch(c, adds_nanoseconds), (1, vec!["two".into()], 0));
+    ["one", "odd"].iter().for_each(|e| assert_eq!(q.append(e), 0));
+    assert_eq!(q.fetch(c, has_nanoseconds), (-22, vec![], 0), "the array is not the queue's");
+    q.append("three");
+    assert_eq!(q.fetch(c, decode), (1, vec!["three".into()], 2), "and both events are missed");
+    pmdaEventEndClient(c);
+    pmdaEventQueueShutdown(q.handle);
+}
+
 /// libpcp's encoder of results was killed by an array of 8 bytes with three records.
 #[test]
 fn a_decoder_that_resets_its_array_and_fails_delivers_nothing() {
