@@ -7,7 +7,8 @@ use std::ptr::null_mut;
 use pcp_event::Pmid;
 use pcp_event::{HighRes, LowRes, flags};
 
-use crate::ctypes::{AtomValue, EINVAL, PM_ERR_CONV, PM_ERR_TYPE, array_status, guard};
+use crate::ctypes::{AtomValue, EINVAL, PM_ERR_CONV, PM_ERR_TYPE, array_status};
+use crate::fence::guard;
 use crate::records;
 use crate::table::{self, Kind};
 

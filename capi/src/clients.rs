@@ -6,9 +6,10 @@ use std::ffi::{c_int, c_uint, c_void};
 use pcp_event::QueueFilter;
 
 use crate::ctypes::{
-    ApplyFilter, AtomValue, EINVAL, PMDA_FETCH_STATIC, ReleaseFilter, guard, queue_status,
+    ApplyFilter, AtomValue, EINVAL, PM_ERR_GENERIC, PMDA_FETCH_STATIC, ReleaseFilter, queue_status,
 };
 use crate::debug;
+use crate::fence::{fenced, guard};
 use crate::state;
 
 /// Adds a client; its number (≥ 0), the existing one for a known context.
@@ -33,20 +34,21 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
 
 /// Ends a client: drops its filters and its claim on events; always 0.
 #[unsafe(no_mangle)]
-pub extern "C" fn pmdaEventEndClient(context: c_int) -> c_int {
-    guard(|| {
+pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
+    let ended = fenced(|| {
         if debug::on() {
             say_end(context);
         }
-        let ended = state::with(|state| {
+        state::with(|state| {
             let ended = state.queues.end_client(context);
             state.close(&ended.queues);
             ended
-        });
-        // Callbacks that release filters may call this library.
-        drop(ended);
-        0
-    })
+        })
+    });
+    let status = if ended.is_some() { 0 } else { PM_ERR_GENERIC };
+    // Callbacks that release filters may call this library, and raise exceptions.
+    drop(ended);
+    status
 }
 
 #[cold]
@@ -128,28 +130,32 @@ impl Drop for Filter {
 /// # Safety
 /// The callbacks can be called with `filter` until it is released.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventSetFilter(
+pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
     context: c_int,
     handle: c_int,
     filter: *mut c_void,
     apply: Option<ApplyFilter>,
     release: Option<ReleaseFilter>,
 ) -> c_int {
-    guard(|| {
-        let Ok(queue) = usize::try_from(handle) else { return EINVAL };
-        let apply = match (filter.is_null(), apply) {
-            (false, None) => return EINVAL,
-            (true, _) => None,
-            (false, Some(apply)) => Some(apply),
-        };
-        let make = || {
-            let filter = Filter { filter, apply: apply?, release };
-            Some(Box::new(move |event: &mut [u8]| filter.keeps(event)) as QueueFilter)
-        };
-        let set = state::with(|state| state.queues.set_filter(context, queue, make));
-        // The old filter is released here, without the lock.
-        set.map_or_else(queue_status, |_| 0)
-    })
+    let Ok(queue) = usize::try_from(handle) else { return EINVAL };
+    let apply = match (filter.is_null(), apply) {
+        (false, None) => return EINVAL,
+        (true, _) => None,
+        (false, Some(apply)) => Some(apply),
+    };
+    let make = || {
+        let filter = Filter { filter, apply: apply?, release };
+        Some(Box::new(move |event: &mut [u8]| filter.keeps(event)) as QueueFilter)
+    };
+    let set = fenced(|| state::with(|state| state.queues.set_filter(context, queue, make)));
+    let status = match &set {
+        Some(Ok(_)) => 0,
+        Some(Err(e)) => queue_status(*e),
+        None => PM_ERR_GENERIC,
+    };
+    // The old filter is released here, without the lock.
+    drop(set);
+    status
 }
 
 /// Grants (non-zero) or revokes a client's access to a queue; 0, or -EINVAL for an unknown client

@@ -2,7 +2,6 @@
 //! that the build needs no PCP header (sizes and values: docs/protocols/pcp-events.md section 1).
 
 use std::ffi::{c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pcp_event::{ArrayError, QueueError};
 
@@ -36,15 +35,25 @@ impl std::fmt::Debug for AtomValue {
 
 /// `pmdaEventDecodeCallBack`: array, event, its size, its time, the caller's data; records added,
 /// or a negative status.
-pub type Decode =
-    unsafe extern "C" fn(c_int, *mut c_void, usize, *mut libc::timeval, *mut c_void) -> c_int;
+pub type Decode = unsafe extern "C-unwind" fn(
+    c_int,
+    *mut c_void,
+    usize,
+    *mut libc::timeval,
+    *mut c_void,
+) -> c_int;
 /// As [`Decode`] with nanoseconds, for `pmdaEventQueueHighResRecords`.
-pub type HighResDecode =
-    unsafe extern "C" fn(c_int, *mut c_void, usize, *mut libc::timespec, *mut c_void) -> c_int;
+pub type HighResDecode = unsafe extern "C-unwind" fn(
+    c_int,
+    *mut c_void,
+    usize,
+    *mut libc::timespec,
+    *mut c_void,
+) -> c_int;
 /// `pmdaEventApplyFilterCallBack`: filter, event, its size; 0 keeps the event.
-pub type ApplyFilter = unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> c_int;
+pub type ApplyFilter = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize) -> c_int;
 /// `pmdaEventReleaseFilterCallBack`
-pub type ReleaseFilter = unsafe extern "C" fn(*mut c_void);
+pub type ReleaseFilter = unsafe extern "C-unwind" fn(*mut c_void);
 
 pub(crate) const PMDA_FETCH_NOVALUES: c_int = 0;
 pub(crate) const PMDA_FETCH_STATIC: c_int = 1;
@@ -75,9 +84,4 @@ pub(crate) const fn queue_status(error: QueueError) -> c_int {
         QueueError::NotFound => -libc::ESRCH,
         _ => PM_ERR_GENERIC,
     }
-}
-
-/// A panic becomes a status instead of unwinding into C.
-pub(crate) fn guard(f: impl FnOnce() -> c_int) -> c_int {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or(PM_ERR_GENERIC)
 }

@@ -5,8 +5,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use pcp_event::QueueError;
 
-use crate::ctypes::{AtomValue, EINVAL, PMDA_FETCH_STATIC, guard, queue_status};
+use crate::ctypes::{AtomValue, EINVAL, PM_ERR_GENERIC, PMDA_FETCH_STATIC, queue_status};
 use crate::debug;
+use crate::fence::{fenced, guard};
 use crate::state;
 
 /// # Safety
@@ -65,8 +66,8 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(
 
 /// Removes a queue: at once, or when its last client ends; 0 or -EINVAL.
 #[unsafe(no_mangle)]
-pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
-    guard(|| {
+pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
+    let done = fenced(|| {
         let queue = queue(handle);
         debug::report(|| {
             state::with(|state| {
@@ -78,16 +79,22 @@ pub extern "C" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
                 }
             })
         });
-        let done = state::with(|state| {
+        state::with(|state| {
             let gone = state.queues.shutdown(queue)?;
             if gone.is_some() {
                 state.close(&[queue]);
             }
             Ok(gone)
-        });
-        // Filters are released here, after the lock.
-        done.map_or_else(queue_status, |_| 0)
-    })
+        })
+    });
+    let status = match &done {
+        Some(Ok(_)) => 0,
+        Some(Err(e)) => queue_status(*e),
+        None => PM_ERR_GENERIC,
+    };
+    // Filters are released here, after the lock.
+    drop(done);
+    status
 }
 
 /// The handle of a queue, or -ESRCH.

@@ -11,12 +11,14 @@ use pcp_event::{
 
 use crate::ctypes::{
     AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status,
-    guard, queue_status,
+    queue_status,
 };
 use crate::debug;
+use crate::fence::Fence;
 use crate::queues::queue;
+use crate::running::{BUSY, Caller, Fetching, LEFT};
 use crate::slot::Slot;
-use crate::state::{self, BUSY, Fetching, State, Thread, Time, this_thread};
+use crate::state::{self, State, Time};
 use crate::table::{self, Any, Kind};
 
 fn now() -> Stamp {
@@ -31,8 +33,13 @@ fn checkpoint<K: Kind>(array: &Slot<Any>) -> Option<Checkpoint> {
 
 /// Whether an event is to be decoded, with its diagnostics.
 #[inline(never)]
-fn keeps(filter: &mut Option<QueueFilter>, trace: Option<&Trace>, event: &mut [u8]) -> bool {
-    let keeps = filter.as_mut().is_none_or(|keeps| keeps(event));
+fn keeps(
+    fence: &mut Fence,
+    filter: &mut Option<QueueFilter>,
+    trace: Option<&Trace>,
+    event: &mut [u8],
+) -> bool {
+    let keeps = filter.as_mut().is_none_or(|keeps| fence.call(|| keeps(event)));
     if let Some(trace) = trace {
         trace.event(if keeps { "Adding" } else { "Culling" }, event);
     }
@@ -48,18 +55,18 @@ fn done(trace: Option<&Trace>, next: u64) {
 }
 
 /// A fetch that has begun, and the array for its records.
-type Begun = (Box<Fetch<Time>>, c_int, &'static Slot<Any>);
+type Begun = (Fetching, c_int, &'static Slot<Any>);
 
 /// Begins a fetch; `None` without access, or without news.
 #[inline(always)]
 fn begin<K: Kind>(
     state: &mut State,
     queue: usize,
-    thread: Thread,
+    caller: Caller,
     context: c_int,
     high: bool,
 ) -> Result<Option<Begun>, c_int> {
-    state.is_free(queue, thread)?;
+    state.is_free(queue, caller)?;
     state.request.fetch();
     let begun = state.queues.begin(queue, context);
     let Some(fetch) = begun.map_err(queue_status)? else { return Ok(None) };
@@ -73,8 +80,7 @@ fn begin<K: Kind>(
         state.queues.finish(fetch);
         return turn.map(|_| None);
     };
-    state.set_fetching(queue, thread);
-    Ok(Some((fetch, array, slot)))
+    Ok(Some((Fetching::begin(state, queue, caller, high, fetch), array, slot)))
 }
 
 #[cold]
@@ -107,39 +113,47 @@ fn roll_back<K: Kind>(array: c_int, before: Option<Checkpoint>) -> bool {
 /// address of the array if it contains records.
 #[inline(always)]
 fn records<K: Kind>(
+    fence: &mut Fence,
     handle: c_int,
     context: c_int,
     high: bool,
     mut decode: impl FnMut(c_int, &mut [u8], Time) -> c_int,
 ) -> Result<Option<*mut c_void>, c_int> {
     let queue = queue(handle);
-    let thread = this_thread();
-    let begun = match state::with(|state| begin::<K>(state, queue, thread, context, high)) {
-        Err(BUSY) => Fetching::wait(|state| begin::<K>(state, queue, thread, context, high))?,
-        begun => begun?,
-    };
+    let variable = 0;
+    let caller = Caller::here(&variable);
+    let begin = |state: &mut State| begin::<K>(state, queue, caller, context, high);
+    let mut begun = state::with(begin);
+    while let Err(BUSY | LEFT) = begun {
+        begun = if matches!(begun, Err(BUSY)) {
+            Fetching::wait(begin)
+        } else {
+            fence.call(|| drop(state::with(|state| state.give_up(queue))));
+            state::with(begin)
+        };
+    }
+    let begun = begun?;
     let trace =
-        debug::on().then(|| Trace::new(queue, context, begun.as_ref().map(|(fetch, ..)| &**fetch)));
-    let Some((mut fetch, array, slot)) = begun else { return Ok(None) };
-    let fetching = Fetching::of(queue, thread);
-    let mut filter = fetch.filter.take();
-    let plain = filter.is_none() && trace.is_none();
-    let (mut decoded, mut records, mut failed): (u64, i64, _) = (0, 0, None);
+        debug::on().then(|| Trace::new(queue, context, begun.as_ref().map(|(f, ..)| f.get())));
+    let Some((mut fetching, array, slot)) = begun else { return Ok(None) };
+    let plain = fetching.fetch().filter.is_none() && trace.is_none();
+    let (mut records, mut failed): (i64, _) = (0, None);
     loop {
-        let Some((event, time)) = fetch.next() else {
-            if fetch.is_done() || !state::with(|state| state.queues.more(&mut fetch)) {
+        let fetch = fetching.fetch();
+        let Some((event, time, filter)) = fetch.step() else {
+            if fetch.is_done() || !state::with(|state| state.queues.more(fetch)) {
                 break;
             }
             continue;
         };
-        if !plain && !keeps(&mut filter, trace.as_deref(), event) {
+        if !plain && !keeps(fence, filter, trace.as_deref(), event) {
+            fetch.cull();
             done(trace.as_deref(), fetch.position());
             continue;
         }
         let before = checkpoint::<K>(slot);
-        let status = decode(array, event, time);
+        let status = fence.call(|| decode(array, event, time));
         if status >= 0 {
-            decoded += 1;
             records += i64::from(status);
             if !plain {
                 done(trace.as_deref(), fetch.position());
@@ -147,24 +161,26 @@ fn records<K: Kind>(
             continue;
         }
         let kept = roll_back::<K>(array, before);
+        if !kept {
+            fetch.lose_taken(1);
+        }
         if kept && records > 0 {
             // The events before it are delivered now; this one fails again in the next call.
             fetch.put_back();
         } else {
-            fetch.lose(if kept { 0 } else { decoded });
             failed = Some(status);
         }
         break;
     }
+    let fetch = fetching.fetch();
     if failed.is_none() && fetch.has_missed() {
-        records += i64::from(add_missed::<K>(array, &mut fetch) > 0);
+        records += i64::from(add_missed::<K>(array, fetch) > 0);
     }
-    fetch.filter = filter;
     let mut delivers = failed.is_none() && records > 0;
     if delivers && !slot.with(|place| place.as_mut().is_some_and(|any| K::get(any).is_some())) {
         // A callback has released the array, and perhaps made one of the other resolution.
         (delivers, failed) = (false, Some(EINVAL));
-        fetch.lose(decoded);
+        fetch.lose_taken(0);
     }
     let (delivered, unused) = state::with(|state| {
         let mut delivered = None;
@@ -179,12 +195,10 @@ fn records<K: Kind>(
             // A callback has ended the queue, which removed the array.
             _ => {}
         }
-        let unused = state.queues.finish(fetch);
-        fetching.end(state);
-        (delivered, unused)
+        (delivered, fetching.end(state))
     });
     fetching.ended();
-    drop(unused);
+    fence.call(|| drop(unused));
     match failed {
         Some(status) => Err(status),
         None => Ok(delivered),
@@ -244,14 +258,15 @@ impl Trace {
 
 /// # Safety
 /// `atom` is null or points to a `pmAtomValue`.
+#[inline(always)]
 unsafe fn deliver(
     atom: *mut AtomValue,
-    records: impl FnOnce() -> Result<Option<*mut c_void>, c_int>,
+    records: impl FnOnce(&mut Fence) -> Result<Option<*mut c_void>, c_int>,
 ) -> c_int {
-    guard(|| {
+    Fence::around(|fence| {
         // SAFETY: by contract.
         let Some(atom) = (unsafe { atom.as_mut() }) else { return EINVAL };
-        match records() {
+        match records(fence) {
             Ok(Some(array)) => {
                 atom.vbp = array;
                 PMDA_FETCH_STATIC
@@ -274,7 +289,7 @@ unsafe fn deliver(
 /// # Safety
 /// `atom` is null or points to a `pmAtomValue`; `decode` can be called with `data`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueRecords(
+pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     handle: c_int,
     atom: *mut AtomValue,
     context: c_int,
@@ -289,7 +304,7 @@ pub unsafe extern "C" fn pmdaEventQueueRecords(
         unsafe { decode(array, event.as_mut_ptr().cast(), event.len() - 1, &raw mut time, data) }
     };
     // SAFETY: by contract.
-    unsafe { deliver(atom, || records::<LowRes>(handle, context, false, call)) }
+    unsafe { deliver(atom, |fence| records::<LowRes>(fence, handle, context, false, call)) }
 }
 
 /// As [`pmdaEventQueueRecords`] with a high-resolution array and nanoseconds. libpcp_pmda has no
@@ -298,7 +313,7 @@ pub unsafe extern "C" fn pmdaEventQueueRecords(
 /// # Safety
 /// As [`pmdaEventQueueRecords`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaEventQueueHighResRecords(
+pub unsafe extern "C-unwind" fn pmdaEventQueueHighResRecords(
     handle: c_int,
     atom: *mut AtomValue,
     context: c_int,
@@ -313,5 +328,5 @@ pub unsafe extern "C" fn pmdaEventQueueHighResRecords(
         unsafe { decode(array, event.as_mut_ptr().cast(), event.len() - 1, &raw mut time, data) }
     };
     // SAFETY: by contract.
-    unsafe { deliver(atom, || records::<HighRes>(handle, context, true, call)) }
+    unsafe { deliver(atom, |fence| records::<HighRes>(fence, handle, context, true, call)) }
 }

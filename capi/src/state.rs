@@ -1,12 +1,11 @@
-//! The queues and clients of the process, and the thread that fetches from each queue.
+//! The queues and clients of the process, and the fetch that runs on each queue.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 
 use pcp_event::{HighRes, LowRes, Queues};
 
 use crate::ctypes::EINVAL;
+use crate::running::{Caller, Running};
 use crate::slot::Slot;
 use crate::table::{self, Any, Kind};
 use crate::turns::{Request, Turns};
@@ -54,11 +53,11 @@ pub(crate) struct State {
 }
 
 /// A queue's arrays (low resolution from the start, as in C, high from its first use), and the
-/// thread that is fetching.
+/// fetch that runs.
 struct Place {
     low: Turns,
     high: Option<Turns>,
-    fetching: Option<Thread>,
+    running: Option<Running>,
 }
 
 static STATE: Slot<State> = Slot::empty();
@@ -95,7 +94,7 @@ impl State {
             self.places.resize_with(queue + 1, || None);
         }
         if let Some(place) = self.places.get_mut(queue) {
-            *place = Some(Place { low, high: None, fetching: None });
+            *place = Some(Place { low, high: None, running: None });
         }
         0
     }
@@ -126,23 +125,20 @@ impl State {
         place.high.as_mut().ok_or(EINVAL)
     }
 
-    /// Whether a thread may fetch from a queue now: [`BUSY`] while another thread does, -EDEADLK if
-    /// this thread is already fetching from the queue (in a decoder), -EINVAL without such a queue.
+    /// Whether a fetch from a queue may begin now: a status if one is running, -EINVAL without such
+    /// a queue.
     #[inline(always)]
-    pub(crate) fn is_free(&mut self, queue: usize, thread: Thread) -> Result<(), c_int> {
-        match self.place(queue)?.fetching {
+    pub(crate) fn is_free(&mut self, queue: usize, caller: Caller) -> Result<(), c_int> {
+        match &self.place(queue)?.running {
             None => Ok(()),
-            Some(other) if other == thread => Err(-libc::EDEADLK),
-            Some(_) => Err(BUSY),
+            Some(running) => Err(running.status_for(caller)),
         }
     }
 
-    /// Sets the thread that is fetching from a queue.
+    /// The place for the fetch that runs on a queue.
     #[inline(always)]
-    pub(crate) fn set_fetching(&mut self, queue: usize, thread: Thread) {
-        if let Ok(place) = self.place(queue) {
-            place.fetching = Some(thread);
-        }
+    pub(crate) fn running(&mut self, queue: usize) -> Option<&mut Option<Running>> {
+        self.place(queue).ok().map(|place| &mut place.running)
     }
 
     /// Begins a fetch. Returns the handle of the current array and its place.
@@ -156,93 +152,5 @@ impl State {
         let request = self.request.of(context);
         let turns = self.turns(queue, high)?;
         turns.begin::<K>(request).map(|()| (turns.handle, turns.slot))
-    }
-}
-
-static WAITING: AtomicUsize = AtomicUsize::new(0);
-static WAIT: Mutex<()> = Mutex::new(());
-static FETCHED: Condvar = Condvar::new();
-
-/// The status while another thread fetches from a queue.
-pub(crate) const BUSY: c_int = -libc::EBUSY;
-
-/// A number that no other thread has at the same time.
-pub(crate) type Thread = libc::pthread_t;
-
-/// The number of this thread.
-#[inline(always)]
-pub(crate) fn this_thread() -> Thread {
-    // SAFETY: pthread_self(3) always succeeds.
-    unsafe { libc::pthread_self() }
-}
-
-/// One thread fetches from a queue at a time, since a queue's arrays take turns. Dropping this ends
-/// the fetch.
-pub(crate) struct Fetching(usize, Thread);
-
-impl Fetching {
-    /// The fetch of a thread for which [`State::set_fetching`] was called.
-    #[inline(always)]
-    pub(crate) const fn of(queue: usize, thread: Thread) -> Self {
-        Self(queue, thread)
-    }
-
-    /// Runs `begin` again whenever a fetch has ended, until its queue is not [`BUSY`].
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn wait<R>(
-        mut begin: impl FnMut(&mut State) -> Result<R, c_int>,
-    ) -> Result<R, c_int> {
-        let mut held = WAIT.lock().unwrap_or_else(PoisonError::into_inner);
-        WAITING.fetch_add(1, Ordering::SeqCst);
-        let mut done = with(&mut begin);
-        while matches!(done, Err(BUSY)) {
-            held = FETCHED.wait(held).unwrap_or_else(PoisonError::into_inner);
-            done = with(&mut begin);
-        }
-        WAITING.fetch_sub(1, Ordering::SeqCst);
-        done
-    }
-
-    /// Ends the fetch, as a drop does, with the lock of the state held.
-    /// [`Self::ended`] follows without it.
-    #[inline(always)]
-    pub(crate) fn end(&self, state: &mut State) {
-        // The handle may now belong to another queue, from which another thread fetches.
-        if let Ok(place) = state.place(self.0)
-            && place.fetching == Some(self.1)
-        {
-            place.fetching = None;
-        }
-    }
-
-    /// Wakes waiting threads after [`Self::end`].
-    #[inline(always)]
-    pub(crate) fn ended(self) {
-        std::mem::forget(self);
-        wake();
-    }
-}
-
-#[inline(always)]
-fn wake() {
-    if WAITING.load(Ordering::SeqCst) > 0 {
-        wake_waiting();
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn wake_waiting() {
-    // A waiting thread has found the queue busy with this lock locked.
-    drop(WAIT.lock().unwrap_or_else(PoisonError::into_inner));
-    FETCHED.notify_all();
-}
-
-impl Drop for Fetching {
-    #[inline(never)]
-    fn drop(&mut self) {
-        with(|state| self.end(state));
-        wake();
     }
 }

@@ -30,7 +30,7 @@ unsafe fn is_odd(event: *mut c_void, size: usize) -> bool {
 
 macro_rules! decoder {
     ($name:ident, $odd:expr, $status:expr) => {
-        unsafe extern "C" fn $name(
+        unsafe extern "C-unwind" fn $name(
             array: c_int,
             event: *mut c_void,
             size: usize,

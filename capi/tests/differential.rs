@@ -339,7 +339,7 @@ fn fetch_both(queue: c_int, client: c_int) {
 }
 
 /// Adds the event as a text, and its length.
-unsafe extern "C" fn decode(
+unsafe extern "C-unwind" fn decode(
     array: c_int,
     event: *mut c_void,
     size: usize,

@@ -104,11 +104,11 @@ fn arrays_that_were_delivered_stay_while_other_metrics_are_fetched() {
     pmdaEventQueueShutdown(q.handle);
 }
 
-unsafe extern "C" fn apply(_: *mut c_void, _: *mut c_void, _: usize) -> c_int {
+unsafe extern "C-unwind" fn apply(_: *mut c_void, _: *mut c_void, _: usize) -> c_int {
     0
 }
 
-unsafe extern "C" fn release(filter: *mut c_void) {
+unsafe extern "C-unwind" fn release(filter: *mut c_void) {
     // SAFETY: the filters here are counters that outlive their queue.
     unsafe { *filter.cast::<u32>() += 1 };
 }
@@ -180,7 +180,7 @@ fn a_queue_does_not_grow_without_bound() {
     pmdaEventQueueShutdown(q.handle);
 }
 
-unsafe extern "C" fn fill(
+unsafe extern "C-unwind" fn fill(
     array: c_int,
     _: *mut c_void,
     size: usize,

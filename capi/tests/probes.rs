@@ -199,7 +199,7 @@ fn padding_tells_nothing_of_earlier_values() {
 }
 
 /// Makes all calls allowed in a decoder, and the one that is not.
-unsafe extern "C" fn busy(
+unsafe extern "C-unwind" fn busy(
     array: c_int,
     event: *mut c_void,
     size: usize,
@@ -303,14 +303,14 @@ fn decoders_that_fail_and_decoders_that_call() {
 /// A filter: keeps events that begin with this byte; counts its releases.
 struct First(u8, u32);
 
-unsafe extern "C" fn apply(filter: *mut c_void, event: *mut c_void, _: usize) -> c_int {
+unsafe extern "C-unwind" fn apply(filter: *mut c_void, event: *mut c_void, _: usize) -> c_int {
     // SAFETY: the filter that was set.
     let first = unsafe { (*filter.cast::<First>()).0 };
     // SAFETY: events here have at least one byte.
     c_int::from(unsafe { event.cast::<u8>().read() } != first)
 }
 
-unsafe extern "C" fn release(filter: *mut c_void) {
+unsafe extern "C-unwind" fn release(filter: *mut c_void) {
     // SAFETY: the filter that was set, which outlives the queue.
     unsafe { (*filter.cast::<First>()).1 += 1 };
 }
@@ -347,7 +347,7 @@ fn filters_and_access() {
     pmdaEventQueueShutdown(q.handle);
 }
 
-unsafe extern "C" fn nano(
+unsafe extern "C-unwind" fn nano(
     array: c_int,
     _: *mut c_void,
     size: usize,

@@ -83,7 +83,7 @@ fn one_array_of_many_threads() {
     pmdaEventReleaseArray(array);
 }
 
-unsafe extern "C" fn decode(
+unsafe extern "C-unwind" fn decode(
     array: c_int,
     event: *mut c_void,
     size: usize,

@@ -22,7 +22,7 @@ use pmdaevent::{ApplyFilter, AtomValue, Decode, ReleaseFilter};
 type Array = extern "C" fn(c_int) -> c_int;
 type Address = extern "C" fn(c_int) -> *mut c_void;
 type AddParam = unsafe extern "C" fn(c_int, c_uint, c_int, *mut AtomValue) -> c_int;
-type SetFilter = unsafe extern "C" fn(
+type SetFilter = unsafe extern "C-unwind" fn(
     c_int,
     c_int,
     *mut c_void,
@@ -93,10 +93,10 @@ api! {
     pmdaEventQueueCounter: Gauge;
     pmdaEventQueueBytes: Gauge;
     pmdaEventQueueMemory: Gauge;
-    pmdaEventQueueRecords: unsafe extern "C" fn(c_int, *mut AtomValue, c_int, Option<Decode>, *mut c_void) -> c_int;
-    pmdaEventQueueShutdown: extern "C" fn(c_int) -> c_int;
+    pmdaEventQueueRecords: unsafe extern "C-unwind" fn(c_int, *mut AtomValue, c_int, Option<Decode>, *mut c_void) -> c_int;
+    pmdaEventQueueShutdown: extern "C-unwind" fn(c_int) -> c_int;
     pmdaEventNewClient: extern "C" fn(c_int) -> c_int;
-    pmdaEventEndClient: extern "C" fn(c_int) -> c_int;
+    pmdaEventEndClient: extern "C-unwind" fn(c_int) -> c_int;
     pmdaEventClients: unsafe extern "C" fn(*mut AtomValue) -> c_int;
     pmdaEventSetAccess: extern "C" fn(c_int, c_int, c_int) -> c_int;
     pmdaEventSetFilter: SetFilter;

@@ -112,7 +112,7 @@ pub fn shown(array: &[u8]) -> (Vec<String>, u32) {
 /// Adds the event as a text and writes into the event, as C decoders do.
 /// # Safety
 /// As `pmdaEventDecodeCallBack`.
-pub unsafe extern "C" fn decode(
+pub unsafe extern "C-unwind" fn decode(
     array: c_int,
     event: *mut c_void,
     size: usize,
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn decode(
 /// Adds a record, then fails for the event `bad`.
 /// # Safety
 /// As `pmdaEventDecodeCallBack`.
-pub unsafe extern "C" fn failing(
+pub unsafe extern "C-unwind" fn failing(
     array: c_int,
     event: *mut c_void,
     size: usize,

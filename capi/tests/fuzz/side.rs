@@ -39,7 +39,7 @@ pub(super) fn drops(number: usize, event: &[u8]) -> bool {
     event.first().is_some_and(|b| usize::from(*b) % 3 == number % 3)
 }
 
-pub(super) unsafe extern "C" fn apply(
+pub(super) unsafe extern "C-unwind" fn apply(
     filter: *mut c_void,
     event: *mut c_void,
     size: usize,
@@ -52,7 +52,7 @@ pub(super) unsafe extern "C" fn apply(
     c_int::from(drops(filter.number, event))
 }
 
-pub(super) unsafe extern "C" fn release(filter: *mut c_void) {
+pub(super) unsafe extern "C-unwind" fn release(filter: *mut c_void) {
     // SAFETY: a filter that was set; they live as long as the sequence.
     unsafe { (*filter.cast::<Filter>()).released += 1 };
 }
@@ -81,7 +81,7 @@ pub(super) fn add(api: &Api, array: c_int, event: &[u8], time: *mut timeval) {
     assert_eq!(unsafe { (api.pmdaEventAddParam)(array, 7, 7, &raw mut atom) }, 0);
 }
 
-pub(super) unsafe extern "C" fn decode(
+pub(super) unsafe extern "C-unwind" fn decode(
     array: c_int,
     event: *mut c_void,
     size: usize,

@@ -23,7 +23,7 @@ struct WildFilter {
     released: u32,
 }
 
-unsafe extern "C" fn wild_apply(filter: *mut c_void, _: *mut c_void, _: usize) -> c_int {
+unsafe extern "C-unwind" fn wild_apply(filter: *mut c_void, _: *mut c_void, _: usize) -> c_int {
     let filter = filter.cast::<WildFilter>();
     // SAFETY: a filter that was set: they are never freed.
     assert_eq!(unsafe { (*filter).released }, 0);
@@ -34,7 +34,7 @@ unsafe extern "C" fn wild_apply(filter: *mut c_void, _: *mut c_void, _: usize) -
     c_int::from(unsafe { (*wild).rng.one_in(3) })
 }
 
-unsafe extern "C" fn wild_release(filter: *mut c_void) {
+unsafe extern "C-unwind" fn wild_release(filter: *mut c_void) {
     let filter = filter.cast::<WildFilter>();
     // SAFETY: as above.
     unsafe { (*filter).released += 1 };
@@ -42,7 +42,7 @@ unsafe extern "C" fn wild_release(filter: *mut c_void) {
     Wild::act(unsafe { (*filter).wild }.cast());
 }
 
-unsafe extern "C" fn wild_decode(
+unsafe extern "C-unwind" fn wild_decode(
     array: c_int,
     event: *mut c_void,
     size: usize,

@@ -459,17 +459,20 @@ impl<T: Copy> Queues<T> {
                 continue;
             };
             if filter.as_mut().is_some_and(|keeps| !keeps(event)) {
+                fetch.cull();
                 continue;
             }
             let checkpoint = array.checkpoint();
             let data = event.split_last().map_or(&[][..], |(_, data)| data);
             if let Err(e) = decode(array, data, &time) {
                 let kept = array.rollback(checkpoint);
+                if !kept {
+                    // A decoder that resets the array removes the events before, too.
+                    fetch.lose_taken(1);
+                }
                 if kept && events > 0 {
                     fetch.put_back();
                 } else {
-                    // A decoder that resets the array removes the events before, too.
-                    fetch.lose(events as u64);
                     failed = Some(e);
                 }
                 break;

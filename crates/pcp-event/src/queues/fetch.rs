@@ -19,6 +19,8 @@ pub struct Fetch<T> {
     /// Events from this number on are left to the next fetch.
     pub(super) end: u64,
     pub(super) missed: u64,
+    /// Events taken that the filter has kept.
+    taken: u64,
     /// The client's filter, which the caller applies.
     pub filter: Option<QueueFilter>,
 }
@@ -34,6 +36,7 @@ impl<T> Default for Fetch<T> {
             next: 0,
             end: 0,
             missed: 0,
+            taken: 0,
             filter: None,
         }
     }
@@ -45,7 +48,7 @@ impl<T: Copy> Fetch<T> {
     pub(super) fn begin(&mut self, (handle, queue): (usize, u64), context: i32, unseen: Unseen) {
         (self.handle, self.queue, self.context) = (handle, queue, context);
         (self.next, self.end, self.missed) = (unseen.from, unseen.end, unseen.missed);
-        self.filter = unseen.filter;
+        (self.taken, self.filter) = (0, unseen.filter);
     }
 
     /// Copies events from the queue. `false`: there are no more; events dropped meanwhile are
@@ -80,13 +83,25 @@ impl<T: Copy> Fetch<T> {
     #[inline(always)]
     #[expect(clippy::should_implement_trait, reason = "an iterator could not be stepped back")]
     pub fn next(&mut self) -> Option<(&mut [u8], T)> {
+        self.step().map(|(event, time, _)| (event, time))
+    }
+
+    /// As [`Self::next`], with the filter to apply.
+    #[inline(always)]
+    pub fn step(&mut self) -> Option<(&mut [u8], T, &mut Option<QueueFilter>)> {
         let (seq, data, time) = self.batch.take()?;
         // The numbers in between belong to events that were never stored, or were dropped.
         if seq != self.next {
             self.missed += seq - self.next;
         }
         self.next = seq + 1;
-        Some((data, time))
+        self.taken += 1;
+        Some((data, time, &mut self.filter))
+    }
+
+    /// The filter does not keep the event taken last.
+    pub const fn cull(&mut self) {
+        self.taken -= 1;
     }
 
     /// Sequence number of the next event, or of the first missed event before it.
@@ -115,12 +130,14 @@ impl<T: Copy> Fetch<T> {
     /// Puts back the event taken last: the next fetch begins with it.
     pub const fn put_back(&mut self) {
         self.next -= 1;
+        self.taken -= 1;
         self.batch.back();
     }
 
-    /// Counts events that were taken and cannot be delivered as missed.
-    pub const fn lose(&mut self, events: u64) {
-        self.missed = self.missed.saturating_add(events);
+    /// Counts the events taken as missed, but for the last ones: they cannot be delivered.
+    pub const fn lose_taken(&mut self, but: u64) {
+        self.missed += self.taken.saturating_sub(but);
+        self.taken = 0;
     }
 
     /// Reports the number of missed events through `add`, at most 2^31 − 1 at once; the rest
