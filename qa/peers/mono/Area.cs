@@ -1,5 +1,7 @@
 // A program for the shared area: throws, collects, has counters of its own, says what it did, and
-// waits. Arguments: exceptions, collections, value of a counter (0: none), throws until it ends.
+// waits. Arguments: exceptions, collections, value of a counter (0: none), the file to say it in;
+// then the exceptions that it throws right before it ends, when there is a file of that name with
+// `.end` behind.
 using System;
 using System.Diagnostics;
 using System.Threading;
@@ -24,6 +26,7 @@ class Area {
         // Not of Console, which throws one exception in some versions.
         var text = System.Text.Encoding.ASCII.GetBytes("ready " + GC.CollectionCount(0) + "\n");
         using (var file = new System.IO.FileStream(args[3], System.IO.FileMode.Create)) file.Write(text, 0, text.Length);
-        Thread.Sleep(Timeout.Infinite);
+        while (args.Length < 5 || !System.IO.File.Exists(args[3] + ".end")) Thread.Sleep(50);
+        for (int i = 0; i < int.Parse(args[4]); i++) Throw();
     }
 }

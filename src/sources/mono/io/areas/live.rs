@@ -110,7 +110,8 @@ impl Live {
         if self.read.get(&pid).is_some_and(|known| known.start == start || start == 0)
             && let Some(mut known) = self.read.remove(&pid)
         {
-            known.sink.at(now());
+            // The page outlives the process, with all that it has counted.
+            known.tick();
             known.sink.end(Departure::regular("the process has ended"));
         }
     }
