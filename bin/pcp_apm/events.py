@@ -2,7 +2,6 @@
 
 import ctypes
 import fnmatch
-import json
 import struct
 import sys
 import time
@@ -10,6 +9,7 @@ import time
 from pcp import pmapi
 import cpmapi as c
 
+from .tables import to_json
 from .values import Trouble
 
 
@@ -146,7 +146,7 @@ def events(reader, wanted, expression, follow, rows):
     stream = Events(reader, wanted)
     if expression:
         stream.filter(expression)
-    say = lambda records: [print(json.dumps(record, ensure_ascii=False)) for record in records]
+    say = lambda records: [print(to_json(record)) for record in records]
     if reader.archive:
         reader.context.pmSetMode(c.PM_MODE_FORW, reader.start, 0)
         finish, kept = float(reader.finish) if reader.finish else None, []

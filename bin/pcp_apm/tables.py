@@ -2,9 +2,24 @@
 
 import fnmatch
 import json
+import re
 import sys
 
 SECOND, MILLI, MEGA = 1e9, 1e6, float(1 << 20)
+
+
+# What a peer's text must not do to a terminal: control it, or turn the direction of a line.
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+def to_json(value):
+    """A line of JSON that a terminal may show: only the line's own escapes stand for controls."""
+    return UNSAFE.sub(lambda c: f"\\u{ord(c[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def shown(text):
+    """A text that a terminal may show."""
+    return UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 class Table:
@@ -19,7 +34,7 @@ class Table:
     def text(self, cell, digits):
         if cell is None:
             return "-"
-        return str(cell) if digits is None else f"{cell:.{digits}f}"
+        return shown(str(cell)) if digits is None else f"{cell:.{digits}f}"
 
     def lines(self):
         cells = [[self.text(cell, digits) for cell, (_, _, digits) in zip(row, self.columns)] for row in self.rows]
@@ -33,8 +48,8 @@ class Table:
     def show(self, as_json):
         if as_json:
             for row in self.rows:
-                print(json.dumps({**({"table": self.title} if self.title else {}),
-                                  **{key: cell for cell, (_, key, _) in zip(row, self.columns) if cell is not None}}, ensure_ascii=False))
+                print(to_json({**({"table": self.title} if self.title else {}),
+                               **{key: cell for cell, (_, key, _) in zip(row, self.columns) if cell is not None}}))
         else:
             print("\n".join(self.lines()))
 
@@ -146,6 +161,6 @@ def folded(reader, pattern):
         found = [pair for metric in metrics for pair in sample.of.get(metric, {}).items()]
     lines = [(name, ns // 1000) for name, ns in found if ns // 1000 and fnmatch.fnmatch(name.split(",")[0], pattern)]
     for name, us in sorted(lines, key=lambda line: (-line[1], line[0])):
-        print(name.replace(";", ":").replace(",", ";"), us)
+        print(shown(name).replace(";", ":").replace(",", ";"), us)
     if not lines:
         print("pcp-apm: no stacks: the profiles of the agents are off, or nothing has run", file=sys.stderr)

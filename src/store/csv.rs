@@ -245,12 +245,15 @@ fn start(text: &[u8]) -> &[u8] {
     text.get(..end).unwrap_or_default()
 }
 
-/// Control characters and other ends of lines.
+/// Control characters, other ends of lines, and what turns the direction of a line.
 fn is_blank(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{61c}' | '\u{200e}' | '\u{200f}')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Quotes become typographic, blanks at both ends go. Only a cell with a comma is quoted.
+/// Quotes become typographic, blanks at both ends go. Only a cell with a comma is quoted. Before a
+/// text that a spreadsheet would compute there is an apostrophe, typographic too.
 fn push_text(out: &mut String, text: &[u8]) {
     let shown = String::from_utf8_lossy(start(text));
     let cell = shown.trim_matches(|c: char| c.is_whitespace() || is_blank(c));
@@ -259,6 +262,9 @@ fn push_text(out: &mut String, text: &[u8]) {
     }
     let quote = if cell.contains(',') { "\"" } else { "" };
     out.push_str(quote);
+    if cell.starts_with(['=', '+', '-', '@']) && cell != NOTHING {
+        out.push('’');
+    }
     out.extend(cell.chars().map(|c| match c {
         '\'' => '’',
         '"' => '”',
