@@ -82,6 +82,7 @@ pub(crate) const fn queue_status(error: QueueError) -> c_int {
         QueueError::Invalid => EINVAL,
         QueueError::Exists => -libc::EEXIST,
         QueueError::NotFound => -libc::ESRCH,
+        QueueError::NoMemory => -libc::ENOMEM,
         _ => PM_ERR_GENERIC,
     }
 }

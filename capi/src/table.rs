@@ -12,6 +12,7 @@ use crate::slot::Slot;
 
 /// Initial bytes of memory of an array, as in C.
 const FIRST: usize = 508;
+const NO_MEMORY: c_int = -libc::ENOMEM;
 /// Slots of the first chunk. Each further chunk has twice as many as the one before; slots never
 /// move.
 const CHUNK: usize = 64;
@@ -119,23 +120,25 @@ pub(crate) fn create<K: Kind>() -> c_int {
 
 /// A new array: its handle and its slot; a negative status without memory.
 pub(crate) fn create_slot<K: Kind>() -> Result<(c_int, &'static Slot<Any>), c_int> {
+    let array = any::<K>()?;
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-    let n = match free.freed.pop() {
-        Some(Reverse(n)) => n,
-        None => {
-            free.used += 1;
-            free.used - 1
-        }
-    };
-    drop(free);
-    let handle = c_int::try_from(n).map_err(|_| -libc::ENOMEM)?;
+    let n = free.freed.peek().map_or(free.used, |Reverse(n)| *n);
+    let handle = c_int::try_from(n).map_err(|_| NO_MEMORY)?;
     let chunk = ((n + CHUNK).ilog2() - CHUNK.ilog2()) as usize;
-    let place = SLOTS.get(chunk).ok_or(-libc::ENOMEM)?;
-    if chunk > 0 {
-        place.get_or_init(|| (0..CHUNK << chunk).map(|_| Slot::empty()).collect());
+    let place = SLOTS.get(chunk).ok_or(NO_MEMORY)?;
+    if chunk > 0 && place.get().is_none() {
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(CHUNK << chunk).map_err(|_| NO_MEMORY)?;
+        slots.resize_with(CHUNK << chunk, Slot::empty);
+        // Only here, with the lock.
+        let _ = place.set(slots.into_boxed_slice());
     }
-    let slot = slot(handle).ok_or(-libc::ENOMEM)?;
-    slot.with(|place| *place = Some(any::<K>()));
+    let slot = slot(handle).ok_or(NO_MEMORY)?;
+    if free.freed.pop().is_none() {
+        free.used += 1;
+    }
+    drop(free);
+    slot.with(|place| *place = Some(array));
     slot.fix(false);
     Ok((handle, slot))
 }
@@ -147,13 +150,17 @@ pub(crate) fn release(handle: c_int) -> c_int {
     };
     drop(array);
     let n = usize::try_from(handle).unwrap_or_default();
-    FREE.lock().unwrap_or_else(PoisonError::into_inner).freed.push(Reverse(n));
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Without memory the number is not used again.
+    if free.freed.try_reserve(1).is_ok() {
+        free.freed.push(Reverse(n));
+    }
     0
 }
 
 /// An array without a handle.
-pub(crate) fn any<K: Kind>() -> Any {
-    K::wrap(Array::with_capacity(FIRST))
+pub(crate) fn any<K: Kind>() -> Result<Any, c_int> {
+    Array::try_with_capacity(FIRST).map(K::wrap).map_err(|_| NO_MEMORY)
 }
 
 /// Removes all records of an array; the next are of resolution `K`, unless it is a queue's.

@@ -100,7 +100,7 @@ impl Turns {
             if self.delivered {
                 // The array delivered last stays valid in any case.
                 let stay = self.stay(request);
-                self.exchange::<K>(array, stay);
+                self.exchange::<K>(array, stay)?;
             }
             table::reset::<K>(array);
             Ok(())
@@ -125,22 +125,25 @@ impl Turns {
 
     /// Puts an array behind the others, in exchange for the oldest if more than `stay` are there.
     #[inline(always)]
-    fn exchange<K: Kind>(&mut self, array: &mut Any, stay: usize) {
+    fn exchange<K: Kind>(&mut self, array: &mut Any, stay: usize) -> Result<(), c_int> {
         let others = self.others.len();
         match self.others.get_mut(self.oldest) {
             Some(free) if others >= stay => std::mem::swap(array, free),
-            _ => self.keep::<K>(array),
+            _ => self.keep::<K>(array)?,
         }
         self.oldest += 1;
         if self.oldest == self.others.len() {
             self.oldest = 0;
         }
+        Ok(())
     }
 
     #[cold]
     #[inline(never)]
-    fn keep<K: Kind>(&mut self, array: &mut Any) {
-        self.others.insert(self.oldest, std::mem::replace(array, table::any::<K>()));
+    fn keep<K: Kind>(&mut self, array: &mut Any) -> Result<(), c_int> {
+        self.others.try_reserve(1).map_err(|_| -libc::ENOMEM)?;
+        self.others.insert(self.oldest, std::mem::replace(array, table::any::<K>()?));
+        Ok(())
     }
 
     /// Ends a fetch. Without records the handle gets the array back that was delivered last.

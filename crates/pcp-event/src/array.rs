@@ -100,6 +100,18 @@ impl<R: Resolution> Array<R> {
         Self::over(Vec::with_capacity(capacity.clamp(ARRAY_HEADER, ARRAY_MAX)))
     }
 
+    /// As [`Self::with_capacity`], also where there may be no memory.
+    ///
+    /// # Errors
+    /// [`ArrayError::NoMemory`].
+    pub fn try_with_capacity(capacity: usize) -> Result<Self, ArrayError> {
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(capacity.clamp(ARRAY_HEADER, ARRAY_MAX))
+            .map_err(|_| ArrayError::NoMemory)?;
+        Ok(Self::over(bytes))
+    }
+
     /// An empty array that reuses memory.
     #[must_use]
     pub fn over(mut bytes: Vec<u8>) -> Self {

@@ -166,10 +166,10 @@ impl<T: Copy> Queues<T> {
     /// empty event counts as one byte of memory.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`].
+    /// [`QueueError::Invalid`], [`QueueError::NoMemory`].
     #[inline]
     pub fn append(&mut self, handle: usize, data: &[u8], time: T) -> Result<bool, QueueError> {
-        Ok(self.get_mut(handle)?.append(data, time))
+        self.get_mut(handle)?.append(data, time)
     }
 
     /// Counts an event of `len` bytes that cannot be delivered. `false`: it is larger than the

@@ -1,7 +1,7 @@
 //! The events of a queue as bytes, back to back in chunks, each with its time and sequence number.
 //! Gaps in the numbers belong to events that were never stored.
 
-use std::collections::VecDeque;
+use std::collections::{TryReserveError, VecDeque};
 
 /// Alignment of events, as of malloc(3): C programs append structures and cast them back.
 const ALIGN: usize = 16;
@@ -34,13 +34,12 @@ impl<T: Copy> Chunk<T> {
         Self { bytes: Vec::new(), used: 0, places: Vec::new(), gone: 0 }
     }
 
-    fn with_room(bytes: usize) -> Self {
-        Self {
-            bytes: vec![0; bytes],
-            used: 0,
-            places: Vec::with_capacity(bytes.min(LARGEST).div_ceil(EVENT)),
-            gone: 0,
-        }
+    fn with_room(room: usize) -> Result<Self, TryReserveError> {
+        let mut chunk = Self::none();
+        chunk.bytes.try_reserve_exact(room)?;
+        chunk.bytes.resize(room, 0);
+        chunk.places.try_reserve(room.min(LARGEST).div_ceil(EVENT))?;
+        Ok(chunk)
     }
 
     fn has_room(&self, len: usize) -> bool {
@@ -107,9 +106,15 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Appends an event, whose number must be larger than all before.
+    ///
+    /// # Errors
+    /// Without memory nothing is appended.
     #[inline]
-    pub(super) fn push(&mut self, seq: u64, data: &[u8], time: T) {
+    pub(super) fn push(&mut self, seq: u64, data: &[u8], time: T) -> Result<(), TryReserveError> {
         let (start, len) = (self.last.used, data.len());
+        if self.last.places.len() == self.last.places.capacity() {
+            return self.push_into_new(seq, data, time);
+        }
         // At least one byte after each event is 0.
         let room = self.last.bytes.get_mut(start..).and_then(|to| to.split_at_mut_checked(len));
         let Some((to, [nul, ..])) = room else { return self.push_into_new(seq, data, time) };
@@ -119,34 +124,43 @@ impl<T: Copy> Arena<T> {
         self.last.places.push(Place { seq, time, start, len });
         self.bytes += len;
         self.empty += usize::from(len == 0);
+        Ok(())
     }
 
     #[cold]
     #[inline(never)]
-    fn push_into_new(&mut self, seq: u64, data: &[u8], time: T) {
-        self.begin_chunk(data.len());
-        self.push(seq, data, time);
+    fn push_into_new(&mut self, seq: u64, data: &[u8], time: T) -> Result<(), TryReserveError> {
+        if self.last.has_room(data.len()) {
+            // Events are shorter than assumed.
+            self.last.places.try_reserve(1)?;
+        } else {
+            self.begin_chunk(data.len())?;
+        }
+        self.push(seq, data, time)
     }
 
     #[cold]
-    fn begin_chunk(&mut self, len: usize) {
+    fn begin_chunk(&mut self, len: usize) -> Result<(), TryReserveError> {
         if self.last.held().is_empty() {
             self.last.clear();
             if self.last.has_room(len) {
-                return;
+                return Ok(());
             }
         }
         let room = (self.last.bytes.len() * 2).clamp(FIRST, LARGEST).max(len.saturating_add(ALIGN));
-        let spare = std::mem::replace(&mut self.spare, Chunk::none());
-        let new = if spare.has_room(len) && spare.bytes.len() >= room {
-            spare
+        self.older.try_reserve(1)?;
+        let new = if self.spare.has_room(len) && self.spare.bytes.len() >= room {
+            std::mem::replace(&mut self.spare, Chunk::none())
         } else {
-            Chunk::with_room(room)
+            let new = Chunk::with_room(room)?;
+            self.spare = Chunk::none();
+            new
         };
         let full = std::mem::replace(&mut self.last, new);
         if !full.held().is_empty() {
             self.older.push_back(full);
         }
+        Ok(())
     }
 
     /// Drops the events before number `seq`.
@@ -326,7 +340,7 @@ mod tests {
             }
             let [byte, ..] = n.to_ne_bytes();
             let data = vec![byte; len];
-            arena.push(n, &data, byte);
+            arena.push(n, &data, byte).expect("memory");
             want.push_back((n, data, byte));
             while arena.bytes() > 100_000 {
                 arena.drop_oldest();

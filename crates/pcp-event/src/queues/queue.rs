@@ -93,20 +93,20 @@ impl<T: Copy> Queue<T> {
 
     /// Stores an event until all clients have read it or the memory is full; without clients it is
     /// only counted. `false`: the event is larger than the queue's memory, and all clients miss it.
+    ///
+    /// # Errors
+    /// [`QueueError::NoMemory`]: as if the call had not been made.
     #[inline]
-    pub(super) fn append(&mut self, data: &[u8], time: T) -> bool {
-        self.count += 1;
-        self.bytes += data.len() as u64;
-        if self.events.charge().saturating_add(data.len().max(1)) > self.max_memory
-            && !self.make_room(data.len())
-        {
-            return false;
-        }
-        if self.active > 0 || !self.reserve.is_empty() {
-            self.events.push(self.next, data, time);
+    pub(super) fn append(&mut self, data: &[u8], time: T) -> Result<bool, QueueError> {
+        let fits = self.events.charge().saturating_add(data.len().max(1)) <= self.max_memory
+            || self.make_room(data.len());
+        if fits && (self.active > 0 || !self.reserve.is_empty()) {
+            self.events.push(self.next, data, time).map_err(|_| QueueError::NoMemory)?;
             self.next += 1;
         }
-        true
+        self.count += 1;
+        self.bytes += data.len() as u64;
+        Ok(fits)
     }
 
     /// Drops the oldest events until one of `len` bytes fits. `false`: it is too large, and all
