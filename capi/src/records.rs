@@ -32,26 +32,17 @@ fn checkpoint<K: Kind>(array: &Slot<Any>) -> Option<Checkpoint> {
 }
 
 /// Whether an event is to be decoded, with its diagnostics.
+#[cold]
 #[inline(never)]
-fn keeps(
+fn traced(
     fence: &mut Fence,
     filter: &mut Option<QueueFilter>,
-    trace: Option<&Trace>,
+    trace: &Trace,
     event: &mut [u8],
 ) -> bool {
     let keeps = filter.as_mut().is_none_or(|keeps| fence.call(|| keeps(event)));
-    if let Some(trace) = trace {
-        trace.event(if keeps { "Adding" } else { "Culling" }, event);
-    }
+    trace.event(if keeps { "Adding" } else { "Culling" }, event);
     keeps
-}
-
-/// The event before number `next` is decoded or culled.
-#[inline(never)]
-fn done(trace: Option<&Trace>, next: u64) {
-    if let Some(trace) = trace {
-        trace.done(next);
-    }
 }
 
 /// A fetch that has begun, and the array for its records.
@@ -81,6 +72,32 @@ fn begin<K: Kind>(
         return turn.map(|_| None);
     };
     Ok(Some((Fetching::begin(state, queue, caller, high, fetch), array, slot)))
+}
+
+/// Begins a fetch as soon as the one that runs has ended or is given up.
+#[cold]
+#[inline(never)]
+fn begin_later<K: Kind>(
+    fence: &mut Fence,
+    mut status: c_int,
+    queue: usize,
+    caller: Caller,
+    context: c_int,
+    high: bool,
+) -> Result<Option<Begun>, c_int> {
+    let begin = |state: &mut State| begin::<K>(state, queue, caller, context, high);
+    loop {
+        let begun = if status == BUSY {
+            Fetching::wait(begin)
+        } else {
+            fence.call(|| drop(state::with(|state| state.give_up(queue))));
+            state::with(begin)
+        };
+        match begun {
+            Err(again @ (BUSY | LEFT)) => status = again,
+            begun => return begun,
+        }
+    }
 }
 
 #[cold]
@@ -122,21 +139,15 @@ fn records<K: Kind>(
     let queue = queue(handle);
     let variable = 0;
     let caller = Caller::here(&variable);
-    let begin = |state: &mut State| begin::<K>(state, queue, caller, context, high);
-    let mut begun = state::with(begin);
-    while let Err(BUSY | LEFT) = begun {
-        begun = if matches!(begun, Err(BUSY)) {
-            Fetching::wait(begin)
-        } else {
-            fence.call(|| drop(state::with(|state| state.give_up(queue))));
-            state::with(begin)
-        };
-    }
-    let begun = begun?;
+    let begun = match state::with(|state| begin::<K>(state, queue, caller, context, high)) {
+        Err(status @ (BUSY | LEFT)) => {
+            begin_later::<K>(fence, status, queue, caller, context, high)?
+        }
+        begun => begun?,
+    };
     let trace =
         debug::on().then(|| Trace::new(queue, context, begun.as_ref().map(|(f, ..)| f.get())));
     let Some((mut fetching, array, slot)) = begun else { return Ok(None) };
-    let plain = fetching.fetch().filter.is_none() && trace.is_none();
     let (mut records, mut failed): (i64, _) = (0, None);
     loop {
         let fetch = fetching.fetch();
@@ -146,17 +157,24 @@ fn records<K: Kind>(
             }
             continue;
         };
-        if !plain && !keeps(fence, filter, trace.as_deref(), event) {
+        let is_kept = match (&trace, filter.as_mut()) {
+            (None, None) => true,
+            (None, Some(keeps)) => fence.call(|| keeps(event)),
+            (Some(trace), _) => traced(fence, filter, trace, event),
+        };
+        if !is_kept {
             fetch.cull();
-            done(trace.as_deref(), fetch.position());
+            if let Some(trace) = &trace {
+                trace.done(fetch.position());
+            }
             continue;
         }
         let before = checkpoint::<K>(slot);
         let status = fence.call(|| decode(array, event, time));
         if status >= 0 {
             records += i64::from(status);
-            if !plain {
-                done(trace.as_deref(), fetch.position());
+            if let Some(trace) = &trace {
+                trace.done(fetch.position());
             }
             continue;
         }
@@ -243,6 +261,9 @@ impl Trace {
         debug::report(|| format!("{what} event (sz={}): \"{}\"", event.len(), debug::print(event)));
     }
 
+    /// The event before number `next` is decoded or culled.
+    #[cold]
+    #[inline(never)]
     fn done(&self, next: u64) {
         if next <= self.unread {
             debug::report(|| {

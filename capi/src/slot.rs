@@ -50,10 +50,16 @@ impl<V> Slot<V> {
     /// Runs `f` on the value. `f` is our code: it neither calls back into C nor starts a thread.
     #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
+        self.with_slot(|_, value| f(value))
+    }
+
+    /// As [`Self::with`], and tells `f` which slot it is: it need not keep that in a register.
+    #[inline(always)]
+    pub(crate) fn with_slot<R>(&self, f: impl FnOnce(&Self, &mut Option<V>) -> R) -> R {
         if single_threaded() {
             // SAFETY: no other thread exists and none can begin before `f` returns; `f` does not
             // come back here for this slot.
-            return f(unsafe { &mut *self.value.get() });
+            return f(self, unsafe { &mut *self.value.get() });
         }
         self.locked(f)
     }
@@ -77,9 +83,9 @@ impl<V> Slot<V> {
 
     /// A separate function, so that the path without a lock does not save the lock's registers.
     #[inline(never)]
-    fn locked<R>(&self, f: impl FnOnce(&mut Option<V>) -> R) -> R {
+    fn locked<R>(&self, f: impl FnOnce(&Self, &mut Option<V>) -> R) -> R {
         let _held = self.lock();
         // SAFETY: the lock is held; `f` does not come back here for this slot.
-        f(unsafe { &mut *self.value.get() })
+        f(self, unsafe { &mut *self.value.get() })
     }
 }

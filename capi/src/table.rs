@@ -183,7 +183,7 @@ pub(crate) fn reset_handle<K: Kind>(handle: c_int) -> c_int {
 pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
     // A negative handle becomes a very large index.
     match FIRST_SLOTS.get(handle.cast_unsigned() as usize) {
-        Some(slot) => slot.with(|place| match place {
+        Some(slot) => slot.with_slot(|slot, place| match place {
             Some(any) => match K::get(any) {
                 Some(array) => f(array),
                 None => converted::<K>(slot, any, f),
@@ -207,7 +207,7 @@ fn converted<K: Kind>(
 #[inline(never)]
 fn with_later<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
     let Some(slot) = later_slot(handle) else { return PM_ERR_NOCONTEXT };
-    slot.with(|place| match place {
+    slot.with_slot(|slot, place| match place {
         Some(any) => convert::<K>(slot, any).map_or(EINVAL, f),
         None => PM_ERR_NOCONTEXT,
     })

@@ -249,7 +249,10 @@ impl<T: Copy> Arena<T> {
         to.bytes.extend_from_slice(
             chunk.bytes.get(first.start..chunk.used.min(chunk.bytes.len())).unwrap_or_default(),
         );
-        to.places.extend_from_slice(places);
+        match places {
+            [one] => to.places.push(*one),
+            _ => to.places.extend_from_slice(places),
+        }
         true
     }
 }

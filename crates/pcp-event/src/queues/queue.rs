@@ -263,6 +263,9 @@ impl<T: Copy> Queue<T> {
     /// Drops the events that all clients have read.
     #[inline]
     fn drop_read(&mut self) {
+        if self.readers.is_one_behind(self.first) {
+            return;
+        }
         let until = self.first_unread(None).min(self.next);
         if until > self.first {
             self.events.drop_before(until);

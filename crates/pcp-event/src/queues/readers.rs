@@ -36,28 +36,32 @@ impl Reader {
 
 /// Readers by context, sorted: few, so a search takes less than that of a hash table.
 #[derive(Default)]
-pub(super) struct Readers(Vec<(i32, Reader)>);
+pub(super) struct Readers {
+    sorted: Vec<(i32, Reader)>,
+    /// The place of a reader that has not read the oldest event, if it still is one.
+    behind: usize,
+}
 
 impl Readers {
     /// The place of a context's reader, or of a new one.
     #[inline(always)]
     pub(super) fn find(&self, context: i32) -> Result<usize, usize> {
         // pmcd numbers its contexts from 0: usually all below this one read the queue too.
-        match usize::try_from(context).map(|place| (place, self.0.get(place))) {
+        match usize::try_from(context).map(|place| (place, self.sorted.get(place))) {
             Ok((place, Some((found, _)))) if *found == context => Ok(place),
-            _ => self.0.binary_search_by_key(&context, |(context, _)| *context),
+            _ => self.sorted.binary_search_by_key(&context, |(context, _)| *context),
         }
     }
 
     #[inline]
     pub(super) fn get(&self, context: i32) -> Option<&Reader> {
-        self.0.get(self.find(context).ok()?).map(|(_, reader)| reader)
+        self.sorted.get(self.find(context).ok()?).map(|(_, reader)| reader)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, context: i32) -> Option<&mut Reader> {
         let at = self.find(context).ok()?;
-        self.0.get_mut(at).map(|(_, reader)| reader)
+        self.sorted.get_mut(at).map(|(_, reader)| reader)
     }
 
     /// The reader of a context; a new one has no access.
@@ -70,25 +74,46 @@ impl Readers {
     #[expect(clippy::indexing_slicing, reason = "a reader was found or inserted there")]
     pub(super) fn at(&mut self, context: i32, place: Result<usize, usize>) -> &mut Reader {
         let at = place.unwrap_or_else(|at| self.insert(at, context));
-        &mut self.0[at].1
+        &mut self.sorted[at].1
     }
 
     #[cold]
     fn insert(&mut self, at: usize, context: i32) -> usize {
-        self.0.insert(at, (context, Reader::default()));
+        self.sorted.insert(at, (context, Reader::default()));
         at
     }
 
     pub(super) fn remove(&mut self, context: i32) -> Option<Reader> {
-        self.find(context).ok().map(|at| self.0.remove(at).1)
+        self.find(context).ok().map(|at| self.sorted.remove(at).1)
+    }
+
+    /// Whether a reader with access has not read the event `first`. It is looked for from the one
+    /// that was found last: usually that one, or the next after it has read.
+    #[inline]
+    pub(super) fn is_one_behind(&mut self, first: u64) -> bool {
+        let is_behind = |(_, reader): &(i32, Reader)| {
+            reader.cursor.is_some_and(|cursor| cursor <= first) && reader.granted()
+        };
+        if self.sorted.get(self.behind).is_some_and(is_behind) {
+            return true;
+        }
+        let (before, after) = self.sorted.split_at(self.behind.min(self.sorted.len()));
+        let found = after.iter().position(is_behind).map(|place| before.len() + place);
+        match found.or_else(|| before.iter().position(is_behind)) {
+            Some(place) => {
+                self.behind = place;
+                true
+            }
+            None => false,
+        }
     }
 
     #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = (i32, &Reader)> {
-        self.0.iter().map(|(context, reader)| (*context, reader))
+        self.sorted.iter().map(|(context, reader)| (*context, reader))
     }
 
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Reader> {
-        self.0.iter_mut().map(|(_, reader)| reader)
+        self.sorted.iter_mut().map(|(_, reader)| reader)
     }
 }
