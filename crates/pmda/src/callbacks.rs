@@ -70,7 +70,8 @@ unsafe extern "C" fn fetch(
         let request = FetchRequest { context, pmids, profile };
         let answer = with(|hosted| {
             let handler = Rc::clone(&hosted.handler);
-            hosted.results.begin(pmids.len(), Budget::new(pmids.len(), work_time));
+            let limits = handler.borrow().fetch_limits();
+            hosted.results.begin(pmids.len(), Budget::new(pmids.len(), limits, work_time));
             handler.borrow_mut().fetch(&request, &mut hosted.tables, &mut hosted.results);
             // With this flag pmcd reports changed names to its clients.
             let changed = std::mem::take(&mut hosted.names_changed);

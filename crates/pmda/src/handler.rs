@@ -5,7 +5,7 @@ use std::time::Duration;
 use pcp_event::{Pmid, Value};
 
 use crate::error::Error;
-use crate::fetch::{FetchRequest, Results, fetch_values};
+use crate::fetch::{FetchLimits, FetchRequest, Results, fetch_values};
 use crate::ids::{Attribute, ContextId, InDom, LabelTarget, TextTarget};
 use crate::labels::LabelSet;
 use crate::store::StoreRequest;
@@ -37,6 +37,11 @@ pub trait Handler {
     /// [`value`](Self::value).
     fn fetch(&mut self, request: &FetchRequest<'_>, tables: &mut Tables, results: &mut Results) {
         fetch_values(self, request, tables, results);
+    }
+
+    /// Limits of the next answer to a fetch. Values that do not fit are answered by an error.
+    fn fetch_limits(&self) -> FetchLimits {
+        FetchLimits::default()
     }
 
     /// Stores values from a client.

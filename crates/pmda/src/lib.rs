@@ -25,14 +25,15 @@ mod wake;
 pub use agent::{Agent, Pmda, PmdaInfo, StartError};
 pub use error::Error;
 pub use fetch::{
-    Budget, FetchRequest, Profile, Results, TextValue, Wanted, block_bytes, fetch_values,
+    Budget, FetchLimits, FetchRequest, Profile, Results, TextValue, Wanted, block_bytes,
+    fetch_values,
 };
 pub use handler::{Answered, Handler};
 pub use ids::{Attribute, ContextId, IN_NULL, InDom, LabelTarget, TextTarget};
 pub use labels::LabelSet;
 pub use logger::Log;
 pub use options::{Arguments, OptionDef};
-pub use pcp_event::{Pmid, Semantics, Units, Value, ValueType};
+pub use pcp_event::{Pmid, Semantics, UnitFields, Units, Value, ValueType};
 pub use store::{StoreRequest, StoreValue};
 pub use tables::{InstanceCache, Metric, TableError, Tables};
 pub use trial::Trial;

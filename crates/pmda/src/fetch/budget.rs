@@ -11,13 +11,57 @@
 
 use std::time::Duration;
 
-/// Limit of one answer in bytes: 128 numbers of 8,000 instances, which take 48 MiB while they are
-/// answered. pmcd and the client keep buffers of the size of the largest PDU for ever.
-pub(crate) const FETCH_BYTES: usize = 20 << 20;
-/// Limit of one answer in steps of about 25 ns.
-pub(crate) const FETCH_STEPS: u64 = 4 << 20;
-/// Limit of one answer in thread time: CPU time plus a tenth of the time passed.
-pub(crate) const FETCH_TIME: Duration = Duration::from_millis(150);
+/// Limits of one answer: see [`Handler::fetch_limits`](crate::Handler::fetch_limits).
+///
+/// ```
+/// use std::time::Duration;
+/// use pmda::FetchLimits;
+///
+/// let limits = FetchLimits::default().with_bytes(64 << 20).with_time(Duration::from_secs(1));
+/// assert_eq!(limits.steps, FetchLimits::default().steps);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FetchLimits {
+    /// Bytes of the PDU. Not more than 2 GiB, which is libpcp's limit.
+    pub bytes: usize,
+    /// Steps of about 25 ns, where a handler calls [`Budget::step`].
+    pub steps: u64,
+    /// Thread time: CPU time plus a tenth of the time passed.
+    pub time: Duration,
+}
+
+impl Default for FetchLimits {
+    /// 20 MiB, 4 Mi steps, 150 ms. The bytes are 128 numbers of 8,000 instances, which take 48 MiB
+    /// while they are answered; pmcd and the client keep buffers of the size of the largest PDU for
+    /// ever.
+    fn default() -> Self {
+        Self { bytes: 20 << 20, steps: 4 << 20, time: Duration::from_millis(150) }
+    }
+}
+
+impl FetchLimits {
+    /// The same with another limit of bytes.
+    #[must_use]
+    pub const fn with_bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// The same with another limit of steps.
+    #[must_use]
+    pub const fn with_steps(self, steps: u64) -> Self {
+        Self { steps, ..self }
+    }
+
+    /// The same with another limit of time.
+    #[must_use]
+    pub const fn with_time(self, time: Duration) -> Self {
+        Self { time, ..self }
+    }
+}
+
+/// libpcp counts the bytes of a PDU in an `int`.
+const PDU_BYTES: usize = i32::MAX as usize;
 /// Steps between two readings of the clock.
 const LOOK: u64 = 16 << 10;
 
@@ -33,10 +77,12 @@ pub const fn block_bytes(length: usize) -> usize {
     VALUE + length.next_multiple_of(4)
 }
 
-/// The rest of one answer's budget: 20 MiB, 4 Mi steps of about 25 ns, and 150 ms.
+/// The rest of one answer's budget, by [`FetchLimits`].
 #[derive(Debug)]
 pub struct Budget {
     bytes: usize,
+    /// The limit of bytes.
+    most: usize,
     steps: u64,
     /// Steps left at the next reading of the clock.
     look: u64,
@@ -47,21 +93,29 @@ pub struct Budget {
 impl Budget {
     /// A budget for an answer of `sets` value sets, whose fixed bytes are subtracted at once.
     /// `clock` returns the time that the thread has worked.
-    pub(crate) fn new(sets: usize, clock: fn() -> Duration) -> Self {
+    pub(crate) fn new(sets: usize, limits: FetchLimits, clock: fn() -> Duration) -> Self {
         let frame = SET.saturating_mul(sets).saturating_add(PDU);
-        let until = clock() + FETCH_TIME;
+        let most = limits.bytes.min(PDU_BYTES);
         Self {
-            bytes: FETCH_BYTES.saturating_sub(frame),
-            steps: FETCH_STEPS,
-            look: FETCH_STEPS - LOOK,
-            until,
+            bytes: most.saturating_sub(frame),
+            most,
+            steps: limits.steps,
+            look: limits.steps.saturating_sub(LOOK),
+            until: clock().saturating_add(limits.time),
             clock,
         }
     }
 
     /// An empty budget.
     pub(crate) const fn none() -> Self {
-        Self { bytes: 0, steps: 0, look: 0, until: Duration::ZERO, clock: || Duration::ZERO }
+        Self {
+            bytes: 0,
+            most: 0,
+            steps: 0,
+            look: 0,
+            until: Duration::ZERO,
+            clock: || Duration::ZERO,
+        }
     }
 
     /// Bytes left.
@@ -79,7 +133,7 @@ impl Budget {
     /// Bytes used, with the fixed ones.
     #[must_use]
     pub const fn used(&self) -> usize {
-        FETCH_BYTES.saturating_sub(self.bytes)
+        self.most.saturating_sub(self.bytes)
     }
 
     /// Takes bytes, or returns `false` if fewer are left.
@@ -134,17 +188,27 @@ mod tests {
 
     #[test]
     fn bytes_steps_and_time_end() {
-        let mut b = Budget::new(3, || NOW.get());
-        assert_eq!(b.used(), 24 + 3 * 8);
-        assert!(b.pay_value(true, block_bytes(5)) && b.used() == 24 + 3 * 8 + 4 + 8 + 8);
-        assert!(!b.pay(FETCH_BYTES) && b.pay(b.bytes()) && !b.pay(1) && b.used() == FETCH_BYTES);
-        b.refund(9);
-        assert!(b.pay(9));
-        assert!(b.step(FETCH_STEPS - 1) && !b.step(1) && !b.step(0));
-        let mut b = Budget::new(0, || NOW.get());
-        NOW.set(FETCH_TIME);
-        assert!((0..=LOOK).any(|_| !b.step(1)), "the clock is looked at");
-        assert_eq!(b.steps(), 0);
-        assert!(!Budget::new(usize::MAX, || NOW.get()).pay(1), "no room for the frame alone");
+        for (bytes, steps, time) in [(20 << 20, 4 << 20, 150), (1000, 100_000, 20), (3 << 20, 7, 0)]
+        {
+            let time = Duration::from_millis(time);
+            let limits = FetchLimits::default().with_bytes(bytes).with_steps(steps).with_time(time);
+            NOW.set(Duration::ZERO);
+            let mut b = Budget::new(3, limits, || NOW.get());
+            assert_eq!(b.used(), 24 + 3 * 8);
+            assert!(b.pay_value(true, block_bytes(5)) && b.used() == 24 + 3 * 8 + 4 + 8 + 8);
+            assert!(!b.pay(bytes) && b.pay(b.bytes()) && !b.pay(1) && b.used() == bytes);
+            b.refund(9);
+            assert!(b.pay(9));
+            if time > Duration::ZERO {
+                assert!(b.step(steps - 1) && !b.step(1) && !b.step(0));
+            }
+            let mut b = Budget::new(0, limits, || NOW.get());
+            NOW.set(time);
+            assert!((0..=LOOK).any(|_| !b.step(1)), "the clock is looked at");
+            assert_eq!(b.steps(), 0);
+            assert!(!Budget::new(usize::MAX, limits, || NOW.get()).pay(1), "no room for the frame");
+        }
+        let most = Budget::new(0, FetchLimits::default().with_bytes(usize::MAX), || NOW.get());
+        assert_eq!(most.bytes() + 24, PDU_BYTES);
     }
 }

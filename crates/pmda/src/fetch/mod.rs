@@ -7,7 +7,7 @@ mod profile;
 mod results;
 
 pub use blocks::TextValue;
-pub use budget::{Budget, block_bytes};
+pub use budget::{Budget, FetchLimits, block_bytes};
 pub use default::fetch_values;
 use pcp_event::Pmid;
 pub use profile::{Profile, Wanted};

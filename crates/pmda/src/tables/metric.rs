@@ -80,6 +80,8 @@ fn units(units: Units) -> sys::pmUnits {
 
 #[cfg(test)]
 mod tests {
+    use pcp_event::UnitFields;
+
     use super::*;
 
     #[test]
@@ -99,5 +101,12 @@ mod tests {
         assert_eq!(text(Units::Milliseconds), "millisec");
         assert_eq!(text(Units::Seconds), "sec");
         assert_eq!(text(Units::Count), "count");
+        assert_eq!(text(Units::CountPerSecond), "count / sec");
+        let none = UnitFields::NONE;
+        assert_eq!(text(Units::Other(none.space(1, 2))), "Mbyte");
+        assert_eq!(text(Units::Other(none.time(1, 1))), "microsec");
+        assert_eq!(text(Units::Other(none.space(1, 1).time(-1, 3))), "Kbyte / sec");
+        assert_eq!(text(Units::Other(none.time(1, 2).count(-1, 0))), "millisec / count");
+        assert_eq!(text(Units::Other(none.count(1, 6))), "count x 10^6");
     }
 }
