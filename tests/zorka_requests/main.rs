@@ -17,5 +17,6 @@ mod legacy;
 mod names;
 mod random;
 mod records;
+mod renamed;
 mod replay;
 mod speed;

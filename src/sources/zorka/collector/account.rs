@@ -9,7 +9,7 @@ use crate::sources::zorka::limits::{WAITING, WAITING_BYTES};
 use crate::sources::zorka::meter::agent::TraceContext;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::records::{Allowed, Spans};
-use crate::sources::zorka::session::{Agent, State, Waiting, of_request};
+use crate::sources::zorka::session::{Agent, Kind, State, Waiting, of_request};
 use crate::sources::zorka::wire::{self, BodyError};
 
 /// A body without its encoding, and what was wrong with it.
@@ -60,6 +60,12 @@ impl Collector {
             }
             // Traces that wait were sent before this one.
             self.name(now, agent, state);
+        } else if agent.kind == Kind::Modern && !state.facts.is_complete() {
+            // The first traces may be of jobs, which have no attributes.
+            let Some(tables) = state.tables.get(at) else { return };
+            if state.facts.learn(&scratch.body, decoded.bytes, &tables.names) {
+                self.rename(now, agent, state);
+            }
         }
         let trace = Trace { now, id, bytes: decoded.bytes, base64: decoded.base64 };
         count(state, at, &trace, &self.allowed(), scratch);
@@ -71,9 +77,7 @@ impl Collector {
         if !state.wanted.is_empty() {
             return;
         }
-        let address = state.from.map(|from| from.ip().to_canonical().to_string());
-        let key = state.tables.first().map_or("", |tables| &tables.key);
-        state.wanted = state.facts.name(&address.unwrap_or_default(), key);
+        state.wanted = state.best_name();
         self.arrive(now, agent, state);
         let waiting = std::mem::take(&mut state.waiting);
         let mut scratch = Scratch::default();

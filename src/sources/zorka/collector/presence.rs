@@ -64,6 +64,21 @@ impl Collector {
         account::show_names(state, last);
     }
 
+    /// More is known of an agent that has not registered: if that makes another name, its instance
+    /// goes and one with the better name comes, which the agent has again after its next restart.
+    /// What it has counted and its records so far stay with the old one.
+    pub(super) fn rename(&self, now: Now, agent: &Arc<Agent>, state: &mut State) {
+        let name = state.best_name();
+        if !state.attached || state.wanted == name {
+            return;
+        }
+        state.wanted = name;
+        // It must not be retired by an agent that takes the old name.
+        self.directory.release(agent, &state.shown);
+        Self::depart(now, agent, state, Departure::regular("has a better name now"));
+        self.arrive(now, agent, state);
+    }
+
     /// An agent has gone. It may come back.
     fn depart(now: Now, agent: &Agent, state: &mut State, departure: Departure) {
         if !std::mem::take(&mut state.attached) {

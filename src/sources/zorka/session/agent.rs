@@ -180,6 +180,13 @@ impl State {
         self.tables.iter().position(|tables| tables.number == number)
     }
 
+    /// The name by what is known now.
+    pub(crate) fn best_name(&self) -> String {
+        let address = self.from.map(|from| from.ip().to_canonical().to_string());
+        let key = self.tables.first().map_or("", |tables| &tables.key);
+        self.facts.name(&address.unwrap_or_default(), key)
+    }
+
     /// Adds a session; returns its number and the key of the one that has to go.
     pub(crate) fn add(&mut self, now: Now, key: &str, names: Names) -> (u64, Option<Box<str>>) {
         let oldest = self.tables.iter().enumerate().min_by_key(|(_, tables)| tables.used);

@@ -47,6 +47,11 @@ impl Facts {
         found
     }
 
+    /// Nothing more can change the agent's name.
+    pub(crate) const fn is_complete(&self) -> bool {
+        !self.service.is_empty() && !self.host.is_empty()
+    }
+
     /// The name of an agent that has not registered: `service/host`, or `host/digits`.
     pub(crate) fn name(&self, address: &str, session: &str) -> String {
         let host = if self.host.is_empty() { address } else { &self.host };
