@@ -72,6 +72,11 @@ pub trait OwnSink: Sink + Send {
         Held::default()
     }
 
+    /// A limit turned the peer away: what is reported is dropped. The identity may be said again.
+    fn refused(&self) -> bool {
+        false
+    }
+
     /// Ends the session's call: the records of [`Update::Event`] reach their streams.
     fn flush(&mut self) {}
 

@@ -38,7 +38,11 @@ impl World {
     }
 
     pub fn with(config: &Config, state: &str) -> Self {
-        let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 1 << 20);
+        Self::limited(config, state, Limits::default())
+    }
+
+    pub fn limited(config: &Config, state: &str, limits: Limits) -> Self {
+        let store = Store::new(pmdaapm::sources::catalogue(), 400, limits, 1 << 20);
         let source = store.catalogue().id("zorka").unwrap();
         let sinks = Arc::new(StoreSinks(Arc::clone(&store), source));
         let collector = Collector::new(config, sinks, Arc::clone(&store.memory), state).unwrap();

@@ -1,7 +1,9 @@
-//! Agents whose first traces do not say who they are.
+//! Agents whose first traces do not say who they are, and those that a limit turned away.
 
 use std::collections::BTreeSet;
 
+use pmdaapm::sources::zorka::Config;
+use pmdaapm::store::Limits;
 use test_kit::zorka::{capture, corpus};
 
 use crate::kit::{AGD, Modern, TRC, Trace, World, definitions};
@@ -91,4 +93,47 @@ fn a_real_agent_with_names_behind_one_without_is_renamed_and_nothing_is_lost() {
     assert_eq!(both, job.union(&web).cloned().collect());
     assert_eq!(up, web_up);
     assert_eq!(sums, job_sums.iter().zip(&web_sums).map(|(a, b)| a + b).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_refused_agent_is_shown_when_there_is_room() {
+    let world =
+        World::limited(&Config::default(), "", Limits { instances: 2, ..Limits::default() });
+    let mut agents = ["a", "b", "c"].map(|host| {
+        let session = host.repeat(16);
+        Modern::new(&world, &session, "shop", host)
+    });
+    agents.iter_mut().for_each(|agent| assert_eq!(agent.trace(10), 1));
+    assert_eq!(world.names(), ["shop/a", "shop/b"]);
+    for _ in 0..60 {
+        world.wait(1);
+        agents[2].trace(10);
+    }
+    assert_eq!(world.names(), ["shop/a", "shop/b"]);
+    world.close(agents[0].connection);
+    // Nothing of it comes meanwhile: it is tried all the same.
+    (0..10).for_each(|_| world.wait(1));
+    assert!(world.is_up("shop/c"), "{:?}", world.names());
+    assert_eq!(agents[2].trace(10), 1);
+    world.wait(1);
+    assert_eq!(world.value("shop/c", "span.time"), 10);
+}
+
+#[test]
+fn all_agents_of_a_proxy_learn_of_its_end() {
+    let world = World::new();
+    let n = 1100;
+    let make = |n: usize, connection| {
+        let mut agent = Modern::new(&world, &format!("{n:016x}"), "shop", "");
+        agent.connection = connection;
+        agent.define();
+        let host = format!("h{n}");
+        span(&agent, 1, &[(4, "shop"), (5, &host)]);
+    };
+    (0..n).for_each(|n| make(n, 7));
+    make(n, 8);
+    assert_eq!(world.peers().values().filter(|peer| peer.liveness.up()).count(), n + 1);
+    world.close(7);
+    let up: Vec<_> = world.names().into_iter().filter(|name| world.is_up(name)).collect();
+    assert_eq!(up, [format!("shop/h{n}")]);
 }

@@ -100,7 +100,11 @@ pub const WAITING: usize = 8;
 pub const WAITING_BYTES: usize = 256 << 10;
 /// Connections of one agent that are counted, to see it leave. An agent has one.
 pub const CONNECTIONS: usize = 64;
-/// Agents of one connection that are told of its end: an HTTP proxy may share it.
+/// A refused agent is tried again after this time: with the tick of a second it has its instance at
+/// most 10 s after there is room.
+pub const REFUSED: Duration = Duration::from_secs(9);
+/// Agents of one connection that are remembered, to tell them of its end: an HTTP proxy may share
+/// it. If there were more, all agents are looked at.
 pub const CONNECTION_AGENTS: usize = 1024;
 /// Bytes of buffers that a thread keeps from body to body.
 pub const SCRATCH: usize = 1 << 20;

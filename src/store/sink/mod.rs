@@ -177,7 +177,8 @@ impl PeerSink {
         }
     }
 
-    /// `limits.instances` turned this peer away: the connection must be closed.
+    /// `limits.instances` turned this peer away: the connection must be closed, or its identity
+    /// said again later.
     #[must_use]
     pub const fn refused(&self) -> bool {
         self.refused
@@ -217,15 +218,20 @@ impl PeerSink {
     }
 
     fn introduce(&mut self, id: &Identity) {
+        // A peer that tries again and again is one line.
+        let level = if self.refused || self.full { log::Level::Debug } else { log::Level::Warn };
+        let refused = |limit| {
+            log::log!(level, "{} from {} refused: {limit} is reached", id.name, id.peer);
+        };
         self.full = !self.table.always_admitted && self.store.memory.is_full();
         if self.full {
-            return log::warn!("{} from {} refused: limits.memory is reached", id.name, id.peer);
+            return refused("limits.memory");
         }
         self.peer = self.store.attach(self.source, id, &self.requests, self.now);
         self.refused = self.peer.is_none();
         match &self.peer {
             Some(peer) => log::info!("{} connected from {}", peer.agent_name(), id.peer),
-            None => log::warn!("{} from {} refused: limits.instances is reached", id.name, id.peer),
+            None => refused("limits.instances"),
         }
     }
 
@@ -287,6 +293,10 @@ impl OwnSink for PeerSink {
             own: self.memory(),
             shared: self.peer.as_ref().map_or(0, |p| p.charged()),
         }
+    }
+
+    fn refused(&self) -> bool {
+        self.peer.is_none() && (self.refused || self.full)
     }
 
     fn flush(&mut self) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Collector, account};
 use crate::model::{Departure, Identity, Now, Update};
 use crate::sources::http::{ConnectionId, Request};
-use crate::sources::zorka::limits::SESSION_AGE;
+use crate::sources::zorka::limits::{REFUSED, SESSION_AGE};
 use crate::sources::zorka::meter::agent::Meter;
 use crate::sources::zorka::session::{Agent, Kind, State, digits};
 
@@ -48,6 +48,7 @@ impl Collector {
         let peer = state.from.map(|from| from.to_string()).unwrap_or_default();
         let sink = state.sink.get_or_insert_with(|| self.sinks.open());
         sink.at(now);
+        state.tried = now.monotonic;
         sink.update(Update::Identity(Identity {
             name: name.clone(),
             peer,
@@ -147,6 +148,16 @@ impl Collector {
             let is_gone = state.has_no_connection() && silent >= idle;
             if is_gone {
                 Self::depart(now, &agent, &mut state, Departure::lost(SILENT));
+            }
+            if state.attached
+                && state.sink.as_ref().is_some_and(|sink| sink.refused())
+                && !state.has_no_connection()
+                && now.monotonic.saturating_sub(state.tried) >= REFUSED
+            {
+                // A kept connection would never ask for it. Rows were bound without a peer.
+                state.attached = false;
+                renew(self, now, &mut state);
+                self.arrive(now, &agent, &mut state);
             }
             let newest = state.tables.iter().map(|t| t.number).max().unwrap_or_default();
             let named = !state.wanted.is_empty();

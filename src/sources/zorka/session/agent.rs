@@ -79,6 +79,8 @@ pub(crate) struct State {
     pub(crate) sink: Option<Box<dyn OwnSink>>,
     /// The sink has its peer.
     pub(crate) attached: bool,
+    /// Time of the last try to have one.
+    pub(crate) tried: Duration,
     pub(crate) requests: Recent<{ limits::REQUESTS }>,
     pub(crate) traces: Recent<{ limits::TRACES }>,
     pub(crate) trace_ids: Recent<{ limits::REQUESTS }>,
@@ -128,6 +130,7 @@ impl Agent {
             meter: Meter::new(settings),
             sink: None,
             attached: false,
+            tried: now.monotonic,
             requests: Recent::default(),
             traces: Recent::default(),
             trace_ids: Recent::default(),
@@ -235,8 +238,9 @@ impl State {
 
     /// A connection has ended; `true`: the agent has gone with it.
     pub(crate) fn closed(&mut self, connection: ConnectionId) -> bool {
+        let before = self.connections.len();
         self.connections.retain(|(id, _)| *id != connection);
-        self.keeps_alive && self.connections.is_empty()
+        self.connections.len() < before && self.keeps_alive && self.connections.is_empty()
     }
 
     /// The agent has no connection, and none that it had tells more.

@@ -150,16 +150,19 @@ impl Directory {
     pub(crate) fn connected(&self, connection: ConnectionId, agent: &Arc<Agent>) {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let agents = connections.entry(connection).or_default();
-        if agents.len() < limits::CONNECTION_AGENTS {
+        if agents.len() <= limits::CONNECTION_AGENTS {
             agents.push(agent.number);
         }
     }
 
-    /// A connection has ended: its agents.
+    /// A connection has ended: all agents that may have used it.
     pub(crate) fn closed(&self, connection: ConnectionId) -> Vec<Arc<Agent>> {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = connections.remove(&connection).unwrap_or_default();
         drop(connections);
+        if numbers.len() > limits::CONNECTION_AGENTS {
+            return self.agents();
+        }
         let inner = self.read();
         numbers.iter().filter_map(|number| inner.agents.get(number).cloned()).collect()
     }
