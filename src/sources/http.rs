@@ -1,7 +1,7 @@
 //! Requests and answers, for sources whose peers speak HTTP. A service is pure: requests and the
 //! time in, answers out. `net::http` drives it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::model::Now;
@@ -35,6 +35,33 @@ impl Request<'_> {
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
     }
+
+    /// A browser has sent it: browsers add these headers, and pages cannot take them away.
+    #[must_use]
+    pub fn is_of_browser(&self) -> bool {
+        self.headers.iter().any(|(name, _)| *name == "origin" || name.starts_with("sec-fetch-"))
+    }
+
+    /// The first name in `Host` that is neither an address nor localhost, nor accepted by `known`,
+    /// without its port. A page whose own name leads to this host (DNS rebinding) has that there.
+    pub fn foreign_host(&self, known: impl Fn(&str) -> bool) -> Option<String> {
+        let hosts = self.headers.iter().filter(|(name, _)| *name == "host");
+        let names = hosts.map(|(_, value)| String::from_utf8_lossy(value.trim_ascii()));
+        names.filter_map(|host| name_of(&host)).find(|name| !known(name))
+    }
+}
+
+/// The name of `NAME:PORT`; `None`: an address, localhost, or nothing.
+fn name_of(host: &str) -> Option<String> {
+    let port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = match host.rsplit_once(':') {
+        Some((name, digits)) if port(digits) && !name.ends_with(':') => name,
+        _ => host,
+    };
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let name = bare.strip_suffix('.').unwrap_or(bare).to_ascii_lowercase();
+    let is_local = name == "localhost" || name.ends_with(".localhost");
+    (!name.is_empty() && !is_local && name.parse::<IpAddr>().is_err()).then_some(name)
 }
 
 /// Why a body was dropped.
@@ -87,4 +114,37 @@ pub trait HttpService: Send + Sync {
 
     /// About a second has passed.
     fn tick(&self, now: Now);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_hosts_are_told_from_addresses() {
+        for host in [
+            "127.0.0.1:8640",
+            "10.1.2.3",
+            "[::1]:8640",
+            "[fe80::1]",
+            "::1",
+            "LOCALHOST:8640",
+            "localhost.",
+            "a.localhost",
+            "",
+        ] {
+            assert_eq!(name_of(host), None, "{host}");
+        }
+        for (host, name) in [
+            ("Evil.example:8640", "evil.example"),
+            ("127.0.0.1.evil.example", "127.0.0.1.evil.example"),
+            ("localhost.evil.example:80", "localhost.evil.example"),
+            ("evillocalhost", "evillocalhost"),
+            ("pcp.:1", "pcp"),
+            ("127.0.0.1@evil:8640", "127.0.0.1@evil"),
+            ("evil:x", "evil:x"),
+        ] {
+            assert_eq!(name_of(host).as_deref(), Some(name));
+        }
+    }
 }

@@ -45,7 +45,9 @@ impl World {
         let store = Store::new(pmdaapm::sources::catalogue(), 400, limits, 1 << 20);
         let source = store.catalogue().id("zorka").unwrap();
         let sinks = Arc::new(StoreSinks(Arc::clone(&store), source));
-        let collector = Collector::new(config, sinks, Arc::clone(&store.memory), state).unwrap();
+        let collector = Collector::new(config, sinks, Arc::clone(&store.memory), state)
+            .unwrap()
+            .known_as(["Web1.example.com".to_owned(), "Web1".to_owned()]);
         let now = Now {
             wall: Stamp { sec: 1_795_000_000, nsec: 0 },
             monotonic: Duration::from_secs(1000),

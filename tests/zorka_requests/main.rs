@@ -10,6 +10,7 @@
     reason = "a test"
 )]
 
+mod browsers;
 mod dialogues;
 mod hostile;
 mod kit;

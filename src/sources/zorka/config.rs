@@ -21,6 +21,10 @@ const ATTRIBUTES: [&str; 10] = [
     "local.*",
 ];
 
+/// What containers call their host, in the documentation of this program and of Docker and Podman:
+/// nobody can register such a name.
+const HOSTS: [&str; 3] = ["pcp", "host.docker.internal", "host.containers.internal"];
+
 crate::section! {
     /// `[zorka]`
     Config;
@@ -40,6 +44,11 @@ crate::section! {
     /// Addresses and networks whose agents may connect; `[]`: all.
     #[serde(deserialize_with = "units::networks")]
     allow: Vec<Network> = Vec::new(), "[]", "addresses and networks";
+
+    /// Names by which agents call the PMDA's host, beside addresses, `localhost` and its host name; requests for other names are refused.
+    #[serde(deserialize_with = "units::names::<_, 64, 253>")]
+    hosts: Vec<String> = HOSTS.map(str::to_owned).to_vec(),
+        r#"["pcp", "host.docker.internal", "host.containers.internal"]"#, "at most 64 names of 253 bytes";
 
     /// An agent without a kept-alive connection (1.90.5 and older) is gone after this time without a request.
     #[serde(deserialize_with = "units::period::<_, 60, 86_400>")]

@@ -29,13 +29,21 @@ pub(super) fn start(
     Context { peers, net, state_dir, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let path = state_dir.join(STATE_FILE);
-    let collector = Arc::new(collector(&config, &peers, &path));
+    let collector = Arc::new(collector(&config, &peers, &path).known_as(own_names()));
     if let Some(address) = config.listen {
         let service = Arc::clone(&collector);
         net.listen_http(HttpListen { address, peers, service, limits: HttpLimits::default() });
         net.spawn(save(Arc::clone(&collector), path, net.stop().clone()));
     }
     Ok(Box::new(RunningZorka { collector, config: Mutex::new(config) }))
+}
+
+/// The host's name, and its first part.
+fn own_names() -> Vec<String> {
+    let whole = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let whole = whole.trim();
+    let short = whole.split('.').next().unwrap_or_default();
+    [whole, short].into_iter().filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 struct RunningZorka {

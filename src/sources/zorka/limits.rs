@@ -85,6 +85,8 @@ pub const SESSION_ID: usize = 64;
 pub const REGISTERED: usize = 10_000;
 /// Bytes of the name, the application or the environment of an agent, and of a part of its name.
 pub const NAME: usize = 100;
+/// Characters of an unknown name in `Host` that are told.
+pub const HOST_SHOWN: usize = 100;
 /// Bytes of the JSON of a registration or of a request for a session.
 pub const JSON: usize = 64 << 10;
 /// Bytes of the file of registered agents: [`REGISTERED`] agents with names of full length have 5

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use self::outcome::{Counts, Endpoint, Outcome, Reply};
 use super::Config;
+use super::limits::HOST_SHOWN;
 use super::meter::agent::Settings;
 use super::records::Allowed;
 use super::session::{Agent, Directory, Kind, Registry};
@@ -42,6 +43,8 @@ pub struct Collector {
     registry: Mutex<Registry>,
     ids: Mutex<super::session::SessionIds>,
     counts: Counts,
+    /// Names of this host, in lower case.
+    own_names: Vec<String>,
 }
 
 impl std::fmt::Debug for Collector {
@@ -74,7 +77,15 @@ impl Collector {
             directory: Directory::default(),
             registry: Mutex::new(Registry::parse(state)?),
             ids: Mutex::default(),
+            own_names: Vec::new(),
         })
+    }
+
+    /// Agents may call this host by these names.
+    #[must_use]
+    pub fn known_as(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.own_names = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
+        self
     }
 
     /// Applies a new configuration.
@@ -122,6 +133,20 @@ impl Collector {
         self.directory.add(|number| Agent::new(number, kind, now, settings, charge))
     }
 
+    /// Why a request is not of an agent: a web page may make any browser send requests to us.
+    fn foreign(&self, request: &Request<'_>) -> Option<String> {
+        if request.is_of_browser() {
+            return Some("it comes from a browser (Origin or Sec-Fetch-*)".to_owned());
+        }
+        let config = self.config();
+        let listed = |name: &str| config.hosts.iter().any(|host| host.eq_ignore_ascii_case(name));
+        let known = |name: &str| self.own_names.iter().any(|own| own == name) || listed(name);
+        let name: String = request.foreign_host(known)?.chars().take(HOST_SHOWN).collect();
+        Some(format!(
+            "its Host {name:?} is no address, no name of this host and not in zorka.hosts"
+        ))
+    }
+
     fn reply(&self, now: Now, endpoint: Endpoint, request: &Request<'_>) -> Reply {
         match (endpoint, request.method) {
             (Endpoint::Other, _) => Reply::of(404, Outcome::NotFound),
@@ -163,7 +188,14 @@ impl HttpService for Collector {
 
     fn answer(&self, now: Now, request: &Request<'_>) -> Answer {
         let endpoint = Endpoint::of(request.path);
-        let reply = self.reply(now, endpoint, request);
+        let reply = match self.foreign(request) {
+            Some(why) => {
+                self.counts
+                    .error(now, &format!("a request from {} is refused: {why}", request.from));
+                Reply::forbidden(&why)
+            }
+            None => self.reply(now, endpoint, request),
+        };
         self.counts.request(now, endpoint, reply.outcome);
         reply.answer
     }

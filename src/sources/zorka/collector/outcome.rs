@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::model::{Now, RowItem, TableId, Update};
 use crate::sources::http::Answer;
+use crate::sources::zorka::limits::PAUSE;
 use crate::sources::zorka::metrics as m;
 use crate::sources::{OwnSink, Sinks};
 
@@ -59,7 +60,7 @@ pub(super) enum Outcome {
     Unknown,
     /// The agent is asked for all definitions.
     Undefined,
-    /// The key or the address does not allow it.
+    /// The key does not allow it, or it is of a browser or for another host.
     Refused,
     /// No JSON, or a part is missing.
     Malformed,
@@ -98,6 +99,15 @@ impl Reply {
     /// An answer without a body.
     pub(super) fn of(status: u16, outcome: Outcome) -> Self {
         Self { answer: Answer::of(status), outcome }
+    }
+
+    /// A text for who looks at it; slowly, as some agents repeat it without a pause.
+    pub(super) fn forbidden(why: &str) -> Self {
+        let mut reply = Self::of(403, Outcome::Refused);
+        reply.answer.content_type = "text/plain; charset=utf-8";
+        reply.answer.body = format!("refused: {why}\n").into_bytes();
+        reply.answer.delay = PAUSE;
+        reply
     }
 
     /// What a submitted body gets, whatever is in it: an error would only make the agent repeat it
@@ -146,6 +156,13 @@ impl Counts {
     /// Counts a body by the kind of its fault.
     pub(super) fn fault(&self, now: Now, (slot, name): (u32, &str)) {
         self.lock().count(now, (1, m::FAULTS, m::REQUEST_ERRORS), slot, || name.to_owned());
+    }
+
+    /// Counts and logs a fault of who is no agent.
+    pub(super) fn error(&self, now: Now, what: &str) {
+        let mut rows = self.lock();
+        rows.sink.at(now);
+        rows.sink.update(Update::Error(what));
     }
 
     fn lock(&self) -> MutexGuard<'_, Rows> {
