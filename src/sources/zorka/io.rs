@@ -29,11 +29,14 @@ pub(super) fn start(
     Context { peers, net, state_dir, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let path = state_dir.join(STATE_FILE);
-    let collector = Arc::new(collector(&config, &peers, &path).known_as(own_names()));
+    let (collector, may_save) = collector(&config, &peers, &path);
+    let collector = Arc::new(collector.known_as(own_names()));
     if let Some(address) = config.listen {
         let service = Arc::clone(&collector);
         net.listen_http(HttpListen { address, peers, service, limits: HttpLimits::default() });
-        net.spawn(save(Arc::clone(&collector), path, net.stop().clone()));
+        if may_save {
+            net.spawn(save(Arc::clone(&collector), path, net.stop().clone()));
+        }
     }
     Ok(Box::new(RunningZorka { collector, config: Mutex::new(config) }))
 }
@@ -63,14 +66,28 @@ impl Running<Config> for RunningZorka {
     }
 }
 
-/// A collector that knows the agents of the file. If the file is damaged it knows none: agents are
-/// then adopted by their ids when they come back.
-fn collector(config: &Config, peers: &Peers, path: &Path) -> Collector {
+/// A collector that knows the agents of the file, and whether the file may be written. If it is
+/// damaged, the collector knows none: agents are then adopted by their ids when they come back. One
+/// that cannot be read may be whole, so it stays as it is.
+fn collector(config: &Config, peers: &Peers, path: &Path) -> (Collector, bool) {
     let make =
         |text: &str| Collector::new(config, peers.sinks(true), Arc::clone(peers.memory()), text);
-    let saved = state_file::read(path, limits::STATE).map_err(|e| e.to_string());
-    match saved.and_then(|text| make(&text.unwrap_or_default())) {
-        Ok(collector) => collector,
+    let none = || make("").expect("no agents are a valid state");
+    let parsed = match state_file::read(path, limits::STATE) {
+        Ok(text) => make(&text.unwrap_or_default()),
+        // It is not UTF-8.
+        Err(why) if why.kind() == io::ErrorKind::InvalidData => Err(why.to_string()),
+        Err(why) => {
+            log::warn!(
+                "zorka: {} cannot be read: {why}; it stays as it is, and agents that register now \
+                 are not saved",
+                path.display()
+            );
+            return (none(), false);
+        }
+    };
+    match parsed {
+        Ok(collector) => (collector, true),
         Err(why) => {
             let aside = path.with_extension("damaged");
             log::warn!(
@@ -78,10 +95,11 @@ fn collector(config: &Config, peers: &Peers, path: &Path) -> Collector {
                 path.display(),
                 aside.display()
             );
-            if let Err(why) = std::fs::rename(path, &aside) {
+            let renamed = std::fs::rename(path, &aside);
+            if let Err(why) = &renamed {
                 log::warn!("zorka: {} cannot be renamed: {why}", path.display());
             }
-            make("").expect("no agents are a valid state")
+            (none(), renamed.is_ok())
         }
     }
 }
