@@ -90,6 +90,8 @@ struct Lexer<'a> {
     word: Word,
     /// The word before the last was IDENTIFIED, so that after BY follows a password.
     identified: bool,
+    /// A password has come: others may follow behind a comma or REPLACE.
+    password: bool,
     dropped: bool,
     /// Up to here there are no quotes in the line.
     unquoted: usize,
@@ -119,6 +121,7 @@ impl<'a> Lexer<'a> {
             depth: 0,
             word: Word::None,
             identified: false,
+            password: false,
             dropped: false,
             unquoted: 0,
         }
@@ -408,8 +411,10 @@ impl<'a> Lexer<'a> {
             }
             _ => {}
         }
-        if self.identified && self.word == Word::Identified {
+        let listed = self.password && self.out.trim_end_matches(' ').ends_with("?,");
+        if listed || self.identified && self.word == Word::Identified {
             self.identified = false;
+            self.password = true;
             self.literal();
             return Ok(());
         }
@@ -418,6 +423,10 @@ impl<'a> Lexer<'a> {
             () if is("from") => Word::From,
             () if is("identified") => Word::Identified,
             () if is("escape") => Word::Escape,
+            () if is("replace") && self.password => {
+                self.identified = true;
+                Word::Identified
+            }
             () if is("by") && self.word == Word::Identified => {
                 self.identified = true;
                 Word::Identified

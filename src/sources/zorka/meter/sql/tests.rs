@@ -24,6 +24,11 @@ fn literals_are_question_marks() {
         "update t set a=?, b=? where c=:name and d::int = ?",
     );
     is("create user u identified by secret default x", "create user u identified by ? default x");
+    is("alter user x identified by NEW replace OLD", "alter user x identified by ? replace ?");
+    is(
+        "grant connect to a, b identified by P1, P2, P3 with admin option",
+        "grant connect to a, b identified by ? with admin option",
+    );
     is("{call p(1, 'x', ?)}", "{call p(?)}");
     is("{? = call p({ts '2020-01-01 00:00:00'})}", "{? = call p({ts ?})}");
 }
