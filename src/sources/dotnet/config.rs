@@ -34,6 +34,10 @@ crate::section! {
     #[serde(deserialize_with = "units::names::<_, 256, 200>")]
     processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
 
+    /// Age of a process, since its start or since it connected, at which it is read: younger ones are left alone and are no instances. Meters are asked for when its EventCounters have come. `0`: both at once, by which programs of .NET 9 can hang at their start.
+    #[serde(deserialize_with = "units::period::<_, 0, 3600>")]
+    min_age: Duration = Duration::from_secs(5), r#""5s""#, "0 to 1h";
+
     /// Time between two reports of EventCounters and meters. Other tools may make it shorter.
     #[serde(deserialize_with = "units::period::<_, 1, 60>")]
     interval: Duration = Duration::from_secs(1), r#""1s""#, "1s to 1min";

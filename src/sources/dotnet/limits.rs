@@ -90,12 +90,16 @@ pub const STOP: Duration = Duration::from_secs(5);
 pub const STOP_ALL: Duration = Duration::from_secs(2);
 /// Time for the answer that follows the end of a stream, and for the last request.
 pub const FAREWELL: Duration = Duration::from_millis(500);
+/// Time between two attempts to resume a process that may wait for that.
+pub const RESUME: Duration = Duration::from_secs(10);
 /// A session that has lasted this long works: the next failure is a first one.
 pub const SETTLED: Duration = Duration::from_secs(60);
 /// EventCounters must come within three of their intervals and this.
 pub const SILENCE: Duration = Duration::from_secs(10);
 /// Time between two looks at a process whose EventCounters have stopped.
 pub const CHECK: Duration = Duration::from_secs(30);
+/// The same of a process that has never sent any: some programs have none.
+pub const CHECK_MUTE: Duration = Duration::from_secs(300);
 /// Processes of the host that discovery knows; Linux allows four million.
 pub const ENTRIES: usize = 65_536;
 /// Looks at processes in one scan; the rest waits for the next.

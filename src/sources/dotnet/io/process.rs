@@ -19,6 +19,7 @@ use crate::clock::now;
 use crate::model::{Control, Now, Update};
 use crate::net::Peers;
 use crate::net::ledger::Ledger;
+use crate::sources::dotnet::Config;
 use crate::sources::dotnet::feed::{Hub, Streamed};
 use crate::sources::dotnet::ipc::Answer;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
@@ -27,7 +28,6 @@ use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::{Command, Failure, Line, Process, Reach, matches};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
 use crate::sources::dotnet::target::{Access, Target, Via};
-use crate::sources::dotnet::{Config, limits};
 use crate::sources::{Held, Sink};
 use crate::store::{PeerSink, RequestQueue};
 
@@ -59,13 +59,15 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
     };
     let config = shared.config.clone();
     let first = Arc::clone(&config.borrow());
+    let at = now();
     let task = Task {
         session: Process::new(
             Arc::clone(&first),
             Arc::clone(&shared.client),
-            settled(&found.target, now()),
+            at.monotonic,
+            age(&found.target, at),
         ),
-        sink: Serving::new(shared.peers.sink(&queue), began_since_start(&found.target, now())),
+        sink: Serving::new(shared.peers.sink(&queue), began_since_start(&found.target, at)),
         ledger: Ledger::new(shared.peers.memory()),
         facts: Facts::new(Arc::clone(&found.target)),
         parts: Parts::new(&first, Box::new(Threads::new(Arc::clone(&found.target))))
@@ -209,6 +211,9 @@ impl Task {
             let process = u64::from(self.found.target.container_pid);
             self.streamed = Some(Hub::streamed(&self.hub, process));
         }
+        if reading.stream.take_heard() {
+            self.session.heard();
+        }
         if reading.stream.take_counted() {
             self.session.counted(at.monotonic);
         }
@@ -346,14 +351,12 @@ fn began_since_start(target: &Target, now: Now) -> bool {
     })
 }
 
-/// When the process is [`limits::YOUNG`] old, or now.
-fn settled(target: &Target, now: Now) -> Duration {
+/// How old the process is, if that is known.
+fn age(target: &Target, now: Now) -> Option<Duration> {
     let wall =
         now.wall.sec.saturating_mul(1000).saturating_add(i64::from(now.wall.nsec / 1_000_000));
-    let age = target.started.map_or(0, |started| wall.saturating_sub(started));
-    let age = Duration::from_millis(u64::try_from(age).unwrap_or_default());
-    let known = target.started.is_some();
-    now.monotonic + if known { limits::YOUNG.saturating_sub(age) } else { Duration::ZERO }
+    let age = wall.saturating_sub(target.started?);
+    Some(Duration::from_millis(u64::try_from(age).unwrap_or_default()))
 }
 
 fn reach(access: &Access) -> Reach {

@@ -4,6 +4,8 @@ use super::line::Failure;
 use crate::sources::dotnet::ipc::Code;
 
 pub(super) const NOT_ASKED: &str = "found; nothing has been asked yet";
+pub(super) const YOUNG: &str =
+    "it has only just started: nothing is asked before it is dotnet.min_age old";
 pub(super) const NOT_WANTED: &str = "not in dotnet.processes";
 pub(super) const ASKING: &str = "asked what process it is";
 pub(super) const OPENING: &str = "asked for a session";
@@ -15,6 +17,10 @@ pub(super) const KILLED: &str = "the process was killed or crashed: its event st
 pub(super) const STOPPED: &str = "reading has ended";
 pub(super) const NO_COUNTERS: &str = "the program sends no EventCounters: its EventSources are turned off or were \
      trimmed; events of the runtime come";
+pub(super) const MUTE: &str = "the runtime answers, but neither events nor EventCounters come: the program hangs, or it does \
+     nothing and its EventSources are turned off or were trimmed";
+pub(super) const CHECKING_MUTE: &str =
+    "no EventCounters have come yet; the runtime is asked whether it is alive";
 pub(super) const CHECKING: &str =
     "no EventCounters come any more; the runtime is asked whether it is alive";
 pub(super) const COUNTERS_STOPPED: &str =

@@ -68,6 +68,11 @@ impl Stream {
         std::mem::replace(&mut self.state.counted, false)
     }
 
+    /// Events of the runtime itself came since the last call.
+    pub const fn take_heard(&mut self) -> bool {
+        std::mem::replace(&mut self.state.heard, false)
+    }
+
     /// Ends a batch: sums reach the metrics.
     pub fn report(&mut self, now: Now, parts: &mut Parts, sink: &mut dyn Sink) {
         let bytes = self.reader.offset();

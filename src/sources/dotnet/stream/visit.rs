@@ -24,6 +24,8 @@ pub(super) struct State {
     pub(super) newest: u64,
     /// EventCounters came.
     pub(super) counted: bool,
+    /// Events of the runtime came.
+    pub(super) heard: bool,
 }
 
 impl State {
@@ -116,6 +118,7 @@ impl Visit<'_> {
     #[inline(never)]
     fn runtime(&mut self, event: &Event<'_>) {
         let EventType { id, version, .. } = *event.event_type;
+        self.state.heard = true;
         match &clr::decode(id, version, self.state.pointer_size, event.payload) {
             Ok(Decoded::Known) => {}
             Ok(Decoded::Unknown) => self.state.unknown += 1,

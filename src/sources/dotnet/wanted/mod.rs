@@ -48,9 +48,9 @@ pub struct Wanted {
 }
 
 /// The session that stays. `client`: a name of this PMDA that no other client of the process uses,
-/// letters, digits and `-` only.
+/// letters, digits and `-` only. `meters`: the process can take those of the configuration.
 #[must_use]
-pub fn wanted(config: &Config, version: Version, client: &str) -> Wanted {
+pub fn wanted(config: &Config, version: Version, client: &str, meters: bool) -> Wanted {
     let stacks = config.stacks || config.locks;
     let mut wanted = Wanted::new(config, stacks, 0);
     let counters = |name: &str| {
@@ -62,7 +62,8 @@ pub fn wanted(config: &Config, version: Version, client: &str) -> Wanted {
     if !config.providers.is_empty() {
         wanted.add(Provider::new(TASKS, TASK_ACTIVITIES, 4));
     }
-    if let Some((session, entry)) = meters::meters(config, version, client) {
+    let entry = if meters { meters::meters(config, version, client) } else { None };
+    if let Some((session, entry)) = entry {
         session.clone_into(&mut wanted.meter_session);
         wanted.add(entry);
     }

@@ -5,7 +5,7 @@ fn names(wanted: &Wanted) -> Vec<&str> {
 }
 
 fn at(version: &str, config: &Config) -> Wanted {
-    wanted(config, Version::parse(version), "apm-1")
+    wanted(config, Version::parse(version), "apm-1", true)
 }
 
 fn of<'a>(wanted: &'a Wanted, name: &str) -> &'a Provider {
@@ -65,6 +65,8 @@ fn meters_share_a_session_where_that_exists() {
     );
     assert_eq!((of(&nine, METERS).keywords, &*nine.meter_session), (2, "SHARED"));
     assert!(of(&at("6.0.1", &config), METERS).arguments.starts_with("SessionId=apm-1;"));
+    let without = wanted(&config, Version::parse("9.0.7"), "apm-1", false);
+    assert_eq!((names(&without), &*without.meter_session), (vec![SYSTEM_RUNTIME, RUNTIME], ""));
 }
 
 #[test]

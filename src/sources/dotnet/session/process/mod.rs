@@ -6,13 +6,13 @@ use std::time::Duration;
 
 mod next;
 mod outcome;
+mod told;
 
 use super::backoff::Backoff;
 use super::collect::Session;
 use super::line::{Command, End, Failure, Line};
 use super::state::{Reach, State};
 use super::words;
-use crate::model::{Condition, Departure, Manner};
 use crate::sources::dotnet::ipc::{Answer, CollectCommand, Info, InfoCommand, Request};
 use crate::sources::dotnet::wanted::{self, Version};
 use crate::sources::dotnet::{Config, limits};
@@ -59,8 +59,18 @@ pub struct Process {
     named: bool,
     /// No attempt before.
     retry: Duration,
+    /// When the process was found, or resumed.
+    found: Duration,
+    /// How old it was then.
+    age: Duration,
+    /// EventCounters have come once: the program has started.
+    started: bool,
+    /// The session is being ended to be opened again with meters.
+    upgrading: bool,
     /// The process may wait for ResumeRuntime on the port.
     resume: bool,
+    /// No further attempt of that before.
+    resume_after: Duration,
     /// An attempt has failed: a process that waits is not kept waiting.
     tried: bool,
     /// Reading is wanted.
@@ -70,6 +80,8 @@ pub struct Process {
     began: Duration,
     /// Time of the last EventCounters of this session.
     counted: Option<Duration>,
+    /// Events of the runtime came in this session.
+    heard: bool,
     /// No check before.
     next_check: Duration,
     /// The EventCounters of this session have stopped.
@@ -85,11 +97,18 @@ pub struct Process {
 }
 
 impl Process {
-    /// A process that was found. `client`: the name of this PMDA in sessions, letters, digits and
-    /// `-`. `settled`: time from which on the process knows its own name; its socket is not asked
-    /// before.
+    /// A process that was found at `now`. `client`: the name of this PMDA in sessions, letters,
+    /// digits and `-`. `age`: of the process; `None`: not known, it is taken for a new one.
     #[must_use]
-    pub fn new(config: Arc<Config>, client: Arc<str>, settled: Duration) -> Self {
+    pub fn new(
+        config: Arc<Config>,
+        client: Arc<str>,
+        now: Duration,
+        age: Option<Duration>,
+    ) -> Self {
+        // Who tells no start time connects to us, mostly after its start.
+        let young = age.map_or(Duration::ZERO, |age| limits::YOUNG.saturating_sub(age));
+        let settled = now + young;
         Self {
             opened_with: Arc::clone(&config),
             config,
@@ -110,12 +129,18 @@ impl Process {
             settled,
             named: false,
             retry: settled,
+            found: now,
+            age: age.unwrap_or_default(),
+            started: false,
+            upgrading: false,
             resume: false,
+            resume_after: Duration::ZERO,
             tried: false,
             wanted: true,
             stopping: false,
             began: Duration::ZERO,
             counted: None,
+            heard: false,
             next_check: Duration::ZERO,
             silenced: false,
             cut: false,
@@ -207,7 +232,7 @@ impl Process {
         }
         self.resume |= reach == Reach::Port;
         if !self.reach.is_open() && reach.is_open() {
-            // One that connects to us may wait for us: it is not kept waiting.
+            // One that connects to us may wait for us: without a least age it is asked at once.
             let port = reach == Reach::Port;
             self.retry = if port { now } else { now.max(self.settled) };
         }
@@ -229,7 +254,7 @@ impl Process {
     pub fn configure(&mut self, now: Duration, config: Arc<Config>) {
         self.config = config;
         let version = self.version();
-        let of = |config: &Config| wanted::wanted(config, version, &self.client);
+        let of = |config| wanted::wanted(config, version, &self.client, self.takes_meters());
         if !self.main.is_closed() && of(&self.opened_with) != of(&self.config) {
             self.main.stop(now, self.stop_time(), &mut self.commands);
         }
@@ -341,6 +366,7 @@ impl Process {
                 if self.main.is_streaming() {
                     self.began = now;
                     self.counted = None;
+                    self.heard = false;
                     (self.silenced, self.cut) = (false, false);
                     self.say(State::Streaming, words::STREAMING);
                 }
@@ -354,9 +380,23 @@ impl Process {
         self.advance(now);
     }
 
+    /// Events of the runtime itself came on the main line.
+    pub const fn heard(&mut self) {
+        self.heard = true;
+    }
+
     /// EventCounters came on the main line.
     pub fn counted(&mut self, now: Duration) {
         self.counted = Some(now);
+        if !self.takes_meters() {
+            self.started = true;
+            self.upgrading = !self.config.meters.is_empty() && self.main.is_streaming();
+            if self.upgrading {
+                self.main.stop(now, self.stop_time(), &mut self.commands);
+                return self.advance(now);
+            }
+        }
+        self.started = true;
         if now.saturating_sub(self.began) > limits::SETTLED {
             self.backoff = Backoff::new();
         }
@@ -416,7 +456,9 @@ impl Process {
         let asked = self.asked.map(|(_, until)| until);
         let check = self.main.is_streaming().then(|| self.check_time());
         let burst = self.burst_until.filter(|_| self.burst.is_streaming());
-        [asked, self.main.until(), self.burst.until(), check, burst, idle.then_some(self.retry)]
+        let next = idle.then(|| self.next_attempt());
+        let resume = (self.asked.is_none() && self.resumes()).then_some(self.resume_after);
+        [asked, self.main.until(), self.burst.until(), check, burst, next, resume]
             .into_iter()
             .flatten()
             .min()
@@ -425,31 +467,6 @@ impl Process {
     /// Time for a session to end.
     const fn stop_time(&self) -> Duration {
         if self.stopping { limits::STOP_ALL } else { limits::STOP }
-    }
-
-    /// How it left, once it [is over](Process::is_over).
-    #[must_use]
-    pub const fn departure(&self) -> Departure {
-        let (manner, why) = match self.state {
-            State::Gone if self.cut => (Manner::Lost, words::KILLED),
-            State::Gone => (Manner::Regular, words::GONE),
-            _ => (Manner::Regular, "the PMDA stopped"),
-        };
-        Departure { manner, why: Cow::Borrowed(why) }
-    }
-
-    /// What keeps values away.
-    #[must_use]
-    pub fn condition(&self) -> Condition {
-        let reason = self.reason.clone();
-        match self.state {
-            State::Streaming if reason == words::STREAMING => Condition::Sound,
-            State::Streaming => Condition::Impaired(reason),
-            State::Found if !self.wanted => Condition::Unread(reason),
-            State::Found | State::Connected | State::Stopping => Condition::Starting(reason),
-            State::NoPermission | State::Refused => Condition::Unread(reason),
-            State::Gone => Condition::Sound,
-        }
     }
 
     fn say(&mut self, state: State, reason: impl Into<Cow<'static, str>>) {

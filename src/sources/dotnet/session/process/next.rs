@@ -1,5 +1,6 @@
 //! What is asked next, and what is too late.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,8 +51,7 @@ impl Process {
 
     /// Sends the next request, if there is one.
     pub(super) fn ask_next(&mut self, now: Duration) {
-        let ready = self.main.is_open() || self.tried || !self.wanted || self.stopping;
-        if self.resume && ready && self.reach == Reach::Port {
+        if self.resumes() && (self.stopping || now >= self.resume_after) {
             return self.ask(now, Asked::Resume, Request::Resume);
         }
         self.resume &= self.reach == Reach::Port;
@@ -75,7 +75,13 @@ impl Process {
         if self.main.is_streaming() {
             return self.watch(now);
         }
-        if !self.main.is_closed() || !self.wanted || now < self.retry || !self.reach.is_open() {
+        if !self.main.is_closed() || !self.wanted || !self.reach.is_open() {
+            return;
+        }
+        if now < self.opens() && self.sessions == 0 && !self.tried {
+            self.say(State::Found, words::YOUNG);
+        }
+        if now < self.next_attempt() {
             return;
         }
         if let (None, Some(command)) = (&self.info, self.next_info) {
@@ -86,7 +92,8 @@ impl Process {
         let major = (major > 0).then(|| u32::from(major));
         let command = *self.collect.get_or_insert_with(|| CollectCommand::of_version(major));
         self.opened_with = Arc::clone(&self.config);
-        let wanted = wanted::wanted(&self.config, self.version(), &self.client);
+        let wanted =
+            wanted::wanted(&self.config, self.version(), &self.client, self.takes_meters());
         self.meter_session.clone_from(&wanted.meter_session);
         self.say(State::Connected, words::OPENING);
         self.main.open(now, Request::Collect(command, wanted), &mut self.commands);
@@ -109,13 +116,45 @@ impl Process {
         if now < self.check_time() {
             return;
         }
-        self.next_check = now + limits::CHECK;
-        if self.counted.is_none() {
-            // It never had any, so it is not another tool's doing.
-            return self.say(State::Streaming, words::NO_COUNTERS);
+        if self.counted.is_some() {
+            self.next_check = now + limits::CHECK;
+            self.say(State::Streaming, words::CHECKING);
+        } else {
+            // It never had any in this session, so it is not another tool's doing.
+            self.next_check = now + limits::CHECK_MUTE;
+            if matches!(self.reason, Cow::Borrowed(words::STREAMING)) {
+                self.say(State::Streaming, words::CHECKING_MUTE);
+            }
         }
-        self.say(State::Streaming, words::CHECKING);
         let command = self.next_info.unwrap_or(InfoCommand::One);
         self.ask(now, Asked::Check, Request::Info(command));
+    }
+
+    /// When it may be asked: a program that is only just starting is left alone. With meters it
+    /// would hang for ever now and then (docs/protocols/dotnet.md 0), and short ones would pay a
+    /// multiple of what they need themselves.
+    pub(super) fn opens(&self) -> Duration {
+        self.found + self.config.min_age.saturating_sub(self.age)
+    }
+
+    /// When it is asked next.
+    pub(super) fn next_attempt(&self) -> Duration {
+        self.retry.max(self.opens())
+    }
+
+    /// Its next session may ask for meters.
+    pub(super) fn takes_meters(&self) -> bool {
+        self.started || self.config.min_age.is_zero()
+    }
+
+    /// It may wait for ResumeRuntime, and is to have it. A program that waits is no older than that
+    /// answer: with a least age it comes first, else after the session, which then misses nothing.
+    pub(super) fn resumes(&self) -> bool {
+        let ready = self.main.is_open()
+            || self.tried
+            || !self.wanted
+            || self.stopping
+            || !self.config.min_age.is_zero();
+        self.resume && ready && matches!(self.reach, Reach::Port)
     }
 }

@@ -26,6 +26,10 @@ impl Process {
                 self.older_info(command);
             }
             (Some((Asked::Info(_), _)), Answer::Refused(code)) => self.refused(now, *code),
+            (Some((Asked::Check, _)), _) if self.counted.is_none() => {
+                let why = if self.heard { words::NO_COUNTERS } else { words::MUTE };
+                self.say(State::Streaming, why);
+            }
             // Any answer is a sign of life.
             (Some((Asked::Check, _)), _) => {
                 self.silenced = true;
@@ -35,6 +39,10 @@ impl Process {
             (Some((Asked::Resume, _)), _) => {
                 self.resume = false;
                 self.main.resumed(now);
+                if self.sessions == 0 && self.main.is_closed() {
+                    // It may have waited since long before, and begins to run only now.
+                    (self.found, self.age) = (now, Duration::ZERO);
+                }
             }
             (None, _) => {}
         }
@@ -70,8 +78,9 @@ impl Process {
     }
 
     /// The process may still wait: the next connection to the port brings the next attempt.
-    pub(super) fn resume_failed(&mut self, _: Duration) {
+    pub(super) fn resume_failed(&mut self, now: Duration) {
         self.errors += 1;
+        self.resume_after = now + limits::RESUME;
         self.resume = !self.stopping;
     }
 
@@ -82,7 +91,8 @@ impl Process {
                     return;
                 }
                 self.main.opened(now, id, &mut self.commands);
-                self.restarts += u64::from(self.sessions > 0);
+                let again = self.sessions > 0 && !std::mem::take(&mut self.upgrading);
+                self.restarts += u64::from(again);
                 self.sessions += 1;
                 self.say(State::Connected, words::OPENED);
             }

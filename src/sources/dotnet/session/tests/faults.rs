@@ -98,7 +98,7 @@ fn another_tools_end_that_stops_the_counters_is_healed() {
     // The new session has no counters either: that is the program's way now.
     world.pass(DAY);
     assert_eq!(world.count("collect"), 2);
-    assert!(world.process.reason().contains("no EventCounters"), "{}", world.process.reason());
+    assert!(world.process.reason().contains("nor EventCounters"), "{}", world.process.reason());
     world.runtime.counts = true;
     world.pass(2 * S);
     assert_eq!(world.process.reason(), "streaming");

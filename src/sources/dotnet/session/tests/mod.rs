@@ -1,13 +1,17 @@
 //! A process at a clock of the test's own: versions, errors, hangs, ends.
 
+mod ages;
 mod ends;
 mod faults;
 mod world;
 
+use std::time::Duration;
+
 use super::{Reach, State};
+use crate::sources::dotnet::Config;
 use world::{Runtime, S, World};
 
-const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_secs(86_400);
 
 #[test]
 fn each_version_is_asked_what_it_knows() {
@@ -69,7 +73,9 @@ fn who_cannot_be_reached_is_not_asked() {
 
 #[test]
 fn a_process_that_waits_for_us_is_resumed_when_its_session_is_open() {
-    let mut world = World::new(Runtime { streams: false, ..Runtime::of("9.0.7") }, Reach::Port);
+    let runtime = Runtime { streams: false, ..Runtime::of("9.0.7") };
+    let at_once = Config { min_age: Duration::ZERO, ..Config::default() };
+    let mut world = World::aged(runtime, Reach::Port, at_once, None);
     assert_eq!(world.names(), ["info Three", "close Ask", "collect Four", "resume", "close Ask"]);
     world.process.began(world.now, super::Line::Main);
     assert_eq!(world.process.state(), State::Streaming);

@@ -8,6 +8,7 @@ use crate::sources::dotnet::ipc::{Answer, Code, CollectCommand, InfoCommand, Req
 use crate::sources::dotnet::session::{Command, End, Failure, Line, Process, Reach};
 
 pub(super) const S: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// What a runtime does with a request.
 #[derive(Clone, Debug)]
@@ -121,8 +122,17 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(runtime: Runtime, reach: Reach) -> Self {
-        let mut process =
-            Process::new(Arc::new(Config::default()), "pmda-1".into(), Duration::ZERO);
+        Self::aged(runtime, reach, Config::default(), Some(DAY))
+    }
+
+    /// A process of this age.
+    pub(super) fn aged(
+        runtime: Runtime,
+        reach: Reach,
+        config: Config,
+        age: Option<Duration>,
+    ) -> Self {
+        let mut process = Process::new(Arc::new(config), "pmda-1".into(), Duration::ZERO, age);
         process.reach(Duration::ZERO, reach);
         let mut world = Self {
             process,
@@ -159,7 +169,10 @@ impl World {
         request.encode().expect("a request that can be sent");
         let name = match request {
             Request::Info(command) => format!("info {command:?}"),
-            Request::Collect(command, _) => format!("collect {command:?}"),
+            Request::Collect(command, wanted) if wanted.meter_session.is_empty() => {
+                format!("collect {command:?}")
+            }
+            Request::Collect(command, _) => format!("collect {command:?} meters"),
             other => kind_of(other).to_owned(),
         };
         self.log.push((self.now, name));
@@ -177,6 +190,9 @@ impl World {
                         self.streams.push((line, self.runtime.streams));
                         if self.runtime.streams {
                             self.process.began(self.now, line);
+                            if self.runtime.counts {
+                                self.process.heard();
+                            }
                         }
                     }
                     ("stop", Line::Stop) if self.runtime.streams => self.end(Line::Main),

@@ -1,0 +1,121 @@
+//! Programs that are only just starting: they are left alone.
+
+use std::time::Duration;
+
+use super::world::{Reaction, Runtime, S, World};
+use super::{DAY, Reach, State};
+use crate::sources::dotnet::Config;
+use crate::sources::dotnet::session::Line;
+
+fn with_meters() -> Config {
+    Config { meters: vec!["Shop".to_owned()], ..Config::default() }
+}
+
+#[test]
+fn nothing_is_asked_of_a_process_before_it_is_old_enough() {
+    for (age, left) in [(None, 50), (Some(Duration::ZERO), 50), (Some(S), 40), (Some(S * 49 / 10), 1)] {
+        let mut world = World::aged(Runtime::of("9.0.7"), Reach::Socket, Config::default(), age);
+        world.pass((S / 10) * left - S / 100);
+        assert_eq!((world.log.len(), world.process.state()), (0, State::Found), "{age:?}");
+        assert!(world.process.reason().contains("min_age"), "{}", world.process.reason());
+        assert!(!world.process.is_known() && world.process.waits(), "it is no instance yet");
+        world.pass(S / 50);
+        assert_eq!(world.process.state(), State::Streaming, "{age:?}");
+    }
+    for (age, begins) in [(Some(DAY), true), (Some(5 * S), true), (None, false)] {
+        let world = World::aged(Runtime::of("9.0.7"), Reach::Socket, Config::default(), age);
+        assert_eq!(world.process.state() == State::Streaming, begins, "{age:?}");
+    }
+    // With another configuration.
+    let hour = Config { min_age: 3600 * S, ..Config::default() };
+    let mut world = World::aged(Runtime::of("9.0.7"), Reach::Socket, hour, Some(S));
+    world.pass(3598 * S);
+    assert_eq!(world.log.len(), 0);
+    world.process.configure(world.now, Config::default().into());
+    world.settle();
+    assert_eq!(world.process.state(), State::Streaming);
+}
+
+#[test]
+fn a_process_that_waits_for_us_starts_at_once_and_is_read_later() {
+    // It may have waited for a day: it is as old as its start is, not as it.
+    for age in [None, Some(S), Some(DAY)] {
+        let mut world = World::aged(Runtime::of("9.0.7"), Reach::Port, Config::default(), age);
+        assert_eq!(world.names(), ["resume", "close Ask"], "{age:?}");
+        world.pass(S * 49 / 10);
+        assert_eq!(world.log.len(), 2);
+        world.pass(S);
+        assert_eq!((world.count("resume"), world.count("collect Four")), (1, 1), "{age:?}");
+    }
+    // One that is read over its socket already, and connects besides, is read on.
+    let mut world = World::new(Runtime::of("9.0.7"), Reach::Socket);
+    world.pass(60 * S);
+    world.process.reach(world.now, Reach::Port);
+    world.settle();
+    world.pass(60 * S);
+    assert_eq!((world.count("resume"), world.count("collect")), (1, 1));
+    // It does not take that: then it is read all the same.
+    for reaction in [Reaction::Hang, Reaction::Refuse(crate::sources::dotnet::ipc::Code::FAIL)] {
+        let runtime = Runtime::of("9.0.7").odd("resume", reaction);
+        let mut world = World::aged(runtime, Reach::Port, Config::default(), None);
+        world.pass(12 * S);
+        assert_eq!(world.process.state(), State::Streaming, "{:?}", world.log);
+        world.pass(3600 * S);
+        assert!(world.count("resume") < 400, "{}", world.count("resume"));
+    }
+}
+
+#[test]
+fn meters_are_asked_for_when_counters_have_come() {
+    let mut world = World::aged(Runtime::of("9.0.7"), Reach::Socket, with_meters(), Some(DAY));
+    assert_eq!((world.count("collect Four"), world.count("collect Four meters")), (1, 0));
+    world.pass(2 * S);
+    assert_eq!((world.count("stop"), world.count("collect")), (1, 2));
+    assert_eq!(world.count("collect Four meters"), 1);
+    assert_eq!((world.process.state(), world.process.counts()), (State::Streaming, (0, 0)));
+    world.pass(DAY);
+    assert_eq!(world.count("collect"), 2);
+    // Later sessions have them at once.
+    world.end(Line::Main);
+    world.settle();
+    world.pass(11 * S);
+    assert_eq!((world.count("collect"), world.count("collect Four meters")), (3, 2));
+    assert_eq!(world.process.counts().0, 1);
+
+    // A program that does not get as far is never asked.
+    let runtime = Runtime { counts: false, ..Runtime::of("9.0.7") };
+    let mut world = World::aged(runtime, Reach::Socket, with_meters(), Some(DAY));
+    world.pass(DAY);
+    assert_eq!((world.count("collect"), world.count("collect Four meters")), (1, 0));
+
+    let at_once = Config { min_age: Duration::ZERO, ..with_meters() };
+    let world = World::aged(Runtime::of("9.0.7"), Reach::Socket, at_once, None);
+    assert_eq!(world.count("collect Four meters"), 1, "as it was asked for");
+}
+
+#[test]
+fn a_runtime_that_is_mute_is_not_one_without_event_sources() {
+    let mute = Runtime { counts: false, ..Runtime::of("9.0.7") };
+    let hangs = mute.clone().odd("info", Reaction::Hang);
+    for (runtime, heard, why) in [
+        (mute.clone(), true, "sends no EventCounters"),
+        (mute, false, "the program hangs, or it does nothing"),
+        (hangs, false, "the runtime does not answer"),
+    ] {
+        let mut world =
+            World::new(Runtime { counts: false, ..Runtime::of("9.0.7") }, Reach::Socket);
+        world.runtime = runtime;
+        if heard {
+            world.process.heard();
+        }
+        world.pass(30 * S);
+        assert!(world.process.reason().contains(why), "{}", world.process.reason());
+        assert_eq!(world.process.state(), State::Streaming);
+        world.pass(DAY);
+        assert!(world.process.reason().contains(why), "{}", world.process.reason());
+        assert_eq!((world.count("collect"), world.count("info") <= 300), (1, true));
+        world.runtime.counts = true;
+        world.pass(2 * S);
+        assert_eq!(world.process.reason(), "streaming");
+    }
+}
