@@ -78,6 +78,11 @@ impl Counters {
         self.published = None;
     }
 
+    /// The stream has ended.
+    pub fn end(&mut self, sink: &mut dyn Sink) {
+        self.series.settle(sink);
+    }
+
     /// Whether events of a type are to be handed to [`Self::event`].
     #[must_use]
     pub fn takes(event_type: &EventType) -> bool {
@@ -122,8 +127,9 @@ impl Counters {
         match published {
             Published::Interval(interval) => {
                 self.interval = interval.clamp(LEAST_INTERVAL, super::limits::METER_INTERVAL);
-                self.series.interval();
+                self.series.interval(sink);
             }
+            Published::IntervalEnd => self.series.settle(sink),
             Published::Value(series) => {
                 self.trouble.value(series.session, sink);
                 let until = now + SILENT_INTERVALS * self.interval;
@@ -181,6 +187,8 @@ impl Counters {
     }
 }
 
+#[cfg(test)]
+mod series_tests;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]

@@ -8,8 +8,10 @@ use crate::sources::dotnet::utf16::Utf16;
 /// What an event says.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Published<'a> {
-    /// An interval's values follow or end; its length.
+    /// An interval's values follow; its length.
     Interval(Duration),
+    /// They have come.
+    IntervalEnd,
     /// A value of a series.
     Value(Series<'a>),
     /// An instrument will be reported.
@@ -142,7 +144,7 @@ impl<'a> Published<'a> {
     /// The payload ends before its fields.
     pub(super) fn of(event: &Event<'a>) -> Result<Option<Self>, ()> {
         let id = event.event_type.id;
-        if !matches!(id, 2 | 4..=7 | 9 | 12..=17) {
+        if !matches!(id, 2..=7 | 9 | 12..=17) {
             return Ok(None);
         }
         let (f, whole) = Fields::of(event);
@@ -162,6 +164,7 @@ impl<'a> Published<'a> {
                 let (instrument, description) = (f.instrument, f.description);
                 return Ok(Some(Self::Begin { instrument, description }));
             }
+            3 => return Ok(Some(Self::IntervalEnd)),
             12 | 13 => return Ok(Some(Self::Limited)),
             15 => return Ok(Some(Self::Refused(f.running))),
             17 => return Ok(Some(Self::Differs { client: f.client, has: f.has })),

@@ -50,6 +50,8 @@ pub(super) struct AllSeries {
     stream: u32,
     /// Number of the interval.
     interval: u32,
+    /// Series with values of this interval that are not applied yet, by their hash.
+    waiting: Vec<u64>,
     name: String,
     raw: String,
 }
@@ -64,6 +66,18 @@ struct One {
     base: f64,
     /// The stream that it came in.
     stream: u32,
+    /// Reported in this interval: sums, since several sets of tags can have one text. The runtime
+    /// escapes neither `,` nor `=`.
+    sum: Option<Sum>,
+}
+
+/// What an interval reports of a counter.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    rate: Option<f64>,
+    value: Option<f64>,
+    /// Its value ends then.
+    until: Duration,
 }
 
 /// The metrics of an instrument.
@@ -107,8 +121,25 @@ impl AllSeries {
     }
 
     /// Another interval begins.
-    pub(super) const fn interval(&mut self) {
+    pub(super) fn interval(&mut self, sink: &mut dyn Sink) {
+        self.settle(sink);
         self.interval = self.interval.wrapping_add(1);
+    }
+
+    /// The interval's values have all come.
+    pub(super) fn settle(&mut self, sink: &mut dyn Sink) {
+        for hash in self.waiting.drain(..) {
+            let Some(one) = self.series.get_mut(&hash) else { continue };
+            let Some(Sum { rate, value, until }) = one.sum.take() else { continue };
+            let Some(cell) = self.values.get_mut(one.cell as usize) else { continue };
+            if cell.metrics.kind == Kind::Level {
+                cell.total += rate.unwrap_or_default();
+                cell.level(until, value.or(Some(cell.total)), sink);
+            } else {
+                *one = one.counted(rate, value, self.stream, cell);
+                cell.show(0, Some(cell.total), sink);
+            }
+        }
     }
 
     /// Keeps the description of an instrument until its first value.
@@ -119,7 +150,7 @@ impl AllSeries {
         }
     }
 
-    /// Applies a value. It is withheld at `until` if no other one comes.
+    /// Applies a value; that of a counter when the interval has ended. It is withheld at `until` if no other one comes.
     ///
     /// # Errors
     /// The process has too many series.
@@ -149,13 +180,16 @@ impl AllSeries {
             Figure::Counter { rate, value } | Figure::UpDown { rate, value } => {
                 let rate = number(rate, &mut self.raw);
                 let value = value.and_then(|value| number(value, &mut self.raw));
-                if kind == Kind::Level {
-                    cell.total += rate.unwrap_or_default();
-                    cell.level(until, value.or(Some(cell.total)), sink);
-                } else {
-                    let one = one.counted(rate, value, self.stream, cell);
-                    cell.show(0, Some(cell.total), sink);
-                    self.series.insert(hash, one);
+                let Some(one) = self.series.get_mut(&hash) else { return Ok(()) };
+                match &mut one.sum {
+                    Some(sum) => {
+                        sum.rate = plus(sum.rate, rate);
+                        sum.value = plus(sum.value, value);
+                    }
+                    None => {
+                        one.sum = Some(Sum { rate, value, until });
+                        self.waiting.push(hash);
+                    }
                 }
             }
         }
@@ -190,7 +224,7 @@ impl AllSeries {
         if let Some(known) = self.values.get_mut(cell as usize) {
             known.shared = cell != next;
         }
-        let one = One { cell, last: 0.0, base: 0.0, stream: self.stream };
+        let one = One { cell, last: 0.0, base: 0.0, stream: self.stream, sum: None };
         self.series.insert(hash, one);
         Ok(one)
     }
@@ -298,6 +332,7 @@ impl AllSeries {
             + self.values.capacity() * size_of::<Cell>()
             + self.about.capacity() * (size_of::<(u64, Box<str>)>() + 1)
             + about
+            + self.waiting.capacity() * size_of::<u64>()
             + self.name.capacity()
             + self.raw.capacity()
     }
@@ -380,6 +415,10 @@ impl Cell {
             Kind::Histogram => (2..5).for_each(|at| self.show(at, None, sink)),
         }
     }
+}
+
+fn plus(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.zip(b).map(|(a, b)| a + b).or(a).or(b)
 }
 
 fn kind(series: &Series<'_>) -> Kind {

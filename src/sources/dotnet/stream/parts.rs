@@ -84,6 +84,7 @@ impl Parts {
     /// The stream has ended.
     pub fn end(&mut self, sink: &mut dyn Sink) {
         self.meter.end(sink);
+        self.counters.end(sink);
         self.records.release(sink);
     }
 
