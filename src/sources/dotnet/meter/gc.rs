@@ -261,8 +261,15 @@ impl Collections {
 
     /// A collection of which nothing more will come.
     fn complete(&mut self) -> Option<Gc> {
+        // A background collection may end within the pause that it began in: if no other one began
+        // in it later, which then has it, that pause is its own.
+        let pausing = |of: &Collection| {
+            let pause = |pause: &Pause| of.began.is_some_and(|began| pause.contains(began));
+            self.pauses.iter().any(pause) && !self.open.iter().any(|other| other.began > of.began)
+        };
         let complete = |of: &Collection| {
-            let paused = of.paused || of.gc.kind == BACKGROUND || !self.has_pauses;
+            let background = of.gc.kind == BACKGROUND && !pausing(of);
+            let paused = of.paused || background || !self.has_pauses;
             let counted = of.statistics.is_some() || !self.has_statistics;
             of.began.is_some() && of.ended.is_some() && paused && counted
         };

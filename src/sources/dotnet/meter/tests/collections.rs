@@ -52,6 +52,31 @@ fn threads_may_come_in_any_order() {
     assert_eq!(known.survivors, Some([0, 0, 4, 8, 16]));
 }
 
+/// Collection 8 of the capture mixed-9 of another machine: the longest pause of all.
+#[test]
+fn a_background_collection_that_ends_in_its_pause_has_that_pause() {
+    let mut c = Collections::default();
+    c.suspend(1_770_599, 1, 1);
+    assert_eq!(c.start(1_770_689, start(8, 2, 1)).gc, None);
+    assert_eq!(c.end(1_801_887, 9, 8).gc, None);
+    assert_eq!(c.statistics(9, [1; 5], PROMOTED).gc, None);
+    let known = c.restarted(1_808_598, 1);
+    assert_eq!(known.pause, Some(37_999));
+    assert_eq!(known.gc.map(|gc| (gc.number, gc.pause)), Some((8, Some(37_999))));
+
+    // Another one that began later in it has the pause.
+    c.suspend(2_000_000, 1, 1);
+    c.start(2_000_010, start(9, 2, 1));
+    c.end(2_000_020, 9, 9);
+    assert_eq!(c.statistics(9, [1; 5], PROMOTED).gc, None);
+    let background = c.start(2_000_030, start(10, 0, 0)).gc;
+    assert_eq!(background.map(|gc| (gc.number, gc.pause)), Some((9, None)));
+    c.end(2_000_040, 1, 10);
+    c.statistics(1, [1; 5], PROMOTED);
+    let gc = c.restarted(2_000_050, 1).gc;
+    assert_eq!(gc.map(|gc| (gc.number, gc.pause)), Some((10, Some(50))));
+}
+
 /// With several heaps, one thread suspends and another collects.
 #[test]
 fn a_pause_of_another_thread_counts() {
