@@ -53,7 +53,7 @@ impl Heap {
         }
     }
 
-    /// Counts a collection of a generation.
+    /// Counts a collection of a generation, but not in [`Self::count`].
     pub(super) fn collection(
         &mut self,
         owner: &str,
@@ -62,12 +62,11 @@ impl Heap {
         sink: &mut dyn Sink,
     ) {
         let generation = generation.min(2) as usize;
-        (0..=generation).for_each(|lower| self.add(lower, 0, 1));
         self.add(generation, 1, 1);
         self.reasons.add(owner, reason.into(), [1], sink, |key| key.push_str(gc_reason(reason)));
     }
 
-    /// Collections by the runtime's counters, when its events do not come.
+    /// Collections of a generation, those of higher ones included.
     pub(super) fn count(&mut self, generation: usize, more: u64) {
         self.add(generation, 0, more);
     }

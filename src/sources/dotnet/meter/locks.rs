@@ -56,7 +56,6 @@ impl Locks {
     ) -> Option<Occurrence<'static>> {
         let wait = self.open.end(&at.capture_thread);
         let measured = wait.map(|wait| at.time.saturating_sub(wait.began));
-        figures.add(m::CONTENTION_COUNT, 1);
         let duration = told.or(measured)?;
         figures.add(m::CONTENTION_TIME, duration);
         self.histogram.add(duration);

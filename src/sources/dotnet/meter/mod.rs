@@ -6,6 +6,7 @@
 //!  Counter ───────────┴──────▶ system                       System.Runtime
 //! ```
 
+mod agreed;
 mod counter;
 mod gc;
 mod heap;

@@ -7,7 +7,7 @@ use super::jit::Jit;
 use super::locks::Locks;
 use super::occurrence::{At, Occurrence};
 use super::pauses::Pauses;
-use super::system::{Deferred, System, whole};
+use super::system::{Deferred, System, Told, whole};
 use super::types::Types;
 use super::waits::Waits;
 use crate::model::{MetricItem, Update, Value};
@@ -61,6 +61,7 @@ pub(super) struct Sums {
     jit: Jit,
     waits: Waits,
     deferred: Deferred,
+    told: Told,
     /// Sizes of generations come with the runtime's events.
     pub(super) has_sizes: bool,
     /// An unreported number of threads of the pool.
@@ -94,6 +95,7 @@ impl Default for Sums {
             jit: Jit::default(),
             waits: Waits::default(),
             deferred: Deferred::default(),
+            told: Told::default(),
             has_sizes: false,
             pool_threads: None,
             gauges: [None; GAUGES.len()],
@@ -119,7 +121,7 @@ impl Sums {
     ) -> Option<Occurrence<'a>> {
         match *event {
             Decoded::Exception { kind, message, hresult, flags, .. } => {
-                self.figures.add(m::EXCEPTIONS, 1);
+                self.told.exceptions += 1;
                 self.figures.add(m::INNER, (flags & INNER != 0).into());
                 self.figures.add(m::NESTED, (flags & NESTED != 0).into());
                 self.figures.add(m::RETHROWN, (flags & RETHROWN != 0).into());
@@ -144,6 +146,7 @@ impl Sums {
             }
             Decoded::ContentionStop { flags: 0, duration, .. } => {
                 let told = (duration > 0.0).then(|| whole(duration));
+                self.told.contentions += 1;
                 self.locks.end(owner, at, told, &mut self.figures, sink)
             }
             Decoded::WaitStart { source, .. } => {
@@ -216,6 +219,7 @@ impl Sums {
             Decoded::GcStart { count, depth, reason, kind, .. } => {
                 self.figures.add(m::GC_BACKGROUND, (kind == 1).into());
                 self.figures.add(m::GC_FOREGROUND, (kind == 2).into());
+                self.told.collections.iter_mut().take(depth as usize + 1).for_each(|n| *n += 1);
                 self.heap.collection(owner, depth, reason, sink);
                 let start = Start { number: count, generation: depth, reason, kind };
                 *known = self.collections.start(at.time, start);
@@ -322,14 +326,30 @@ impl Sums {
         sink.update(Update::Set { item: m::GC_MODE, value: Value::Text(text.into()) });
     }
 
-    /// Figures of events that exist as counters too: they count if no counter does.
+    /// Figures of events that exist as counters too: most count if no counter does.
     pub(super) fn settle(
         &mut self,
         no_counters: bool,
-        system: &System,
+        system: &mut System,
         assemblies: u32,
         sink: &mut dyn Sink,
     ) {
+        let Told { exceptions, contentions, collections } = std::mem::take(&mut self.told);
+        let agreed = &mut system.agreed;
+        for (of, item, more) in [
+            (&mut agreed.exceptions, m::EXCEPTIONS, exceptions),
+            (&mut agreed.contentions, m::CONTENTION_COUNT, contentions),
+        ] {
+            of.events(more);
+            self.figures.add(item, of.take());
+        }
+        for (generation, (of, more)) in agreed.collections.iter_mut().zip(collections).enumerate() {
+            of.events(more);
+            let more = of.take();
+            if more > 0 {
+                self.heap.count(generation, more);
+            }
+        }
         let counts = |counter| no_counters || system.is_complete() && !system.has(counter);
         let Deferred { allocated, methods, il_bytes, jit_time } = &mut self.deferred;
         for (counter, item, sum) in [

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::agreed::Agreed;
 use super::counter::Counter;
 use crate::model::{MetricItem, Update, Value};
 use crate::sources::Sink;
@@ -31,6 +32,23 @@ pub(super) struct Deferred {
     pub(super) jit_time: u64,
 }
 
+/// Figures that both events and counters have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AllAgreed {
+    pub(super) exceptions: Agreed,
+    pub(super) contentions: Agreed,
+    /// Collections of generation 0, 1 and 2.
+    pub(super) collections: [Agreed; 3],
+}
+
+/// Events of these figures since the last report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    pub(super) exceptions: u64,
+    pub(super) contentions: u64,
+    pub(super) collections: [u64; 3],
+}
+
 /// The metric of a counter.
 #[derive(Clone, Copy, Debug)]
 enum Target {
@@ -43,7 +61,9 @@ enum Target {
     Event(MetricItem, f64),
     /// A total since the start of the process.
     Total(MetricItem),
-    /// Collections of a generation, which count only if the runtime's events do not come.
+    /// Exceptions, waits for locks and collections of a generation, which events tell too.
+    Exceptions,
+    Contentions,
     Collections(usize),
     /// The size of a generation.
     Size(usize),
@@ -65,8 +85,8 @@ const fn target(counter: Counter) -> Target {
         Counter::PoolCompleted => Target::Sum(m::POOL_COMPLETED, 1.0),
         Counter::Allocated => Target::Sum(m::ALLOC_BYTES, 1.0),
         Counter::JitTime => Target::Sum(m::JIT_TIME, MS),
-        Counter::Exceptions => Target::Event(m::EXCEPTIONS, 1.0),
-        Counter::Contentions => Target::Event(m::CONTENTION_COUNT, 1.0),
+        Counter::Exceptions => Target::Exceptions,
+        Counter::Contentions => Target::Contentions,
         Counter::PauseTime => Target::Event(m::PAUSE_TOTAL, MS),
         Counter::IlBytes => Target::Total(m::JIT_IL_BYTES),
         Counter::Methods => Target::Total(m::JIT_METHODS),
@@ -97,6 +117,8 @@ pub(super) struct System {
     last: (Duration, f64),
     /// The last sizes of generations.
     sizes: [Option<u64>; 5],
+    /// Of this stream.
+    pub(super) agreed: AllAgreed,
 }
 
 /// A counter of a generation.
@@ -108,7 +130,10 @@ pub(super) enum OfGeneration {
 
 /// Adds an increment.
 fn count(item: MetricItem, value: f64, sink: &mut dyn Sink) {
-    let more = whole(value);
+    add(item, whole(value), sink);
+}
+
+fn add(item: MetricItem, more: u64, sink: &mut dyn Sink) {
     if more > 0 {
         sink.update(Update::Count { item, more });
     }
@@ -137,6 +162,7 @@ impl System {
     /// Another stream begins.
     pub(super) fn reset(&mut self) {
         (self.rounds, self.seconds) = (0, 0);
+        self.agreed = AllAgreed::default();
     }
 
     /// A counter was reported. `events`: the runtime's events come. Returns what belongs to a
@@ -168,8 +194,19 @@ impl System {
             Target::Sum(item, unit) => count(item, value * unit, sink),
             Target::Event(item, unit) if !events => count(item, value * unit, sink),
             Target::Size(generation) if level => return self.size(generation, whole(value)),
-            Target::Collections(generation) if !events && value > 0.0 => {
-                return Some(OfGeneration::Collections(generation, whole(value)));
+            Target::Exceptions => {
+                self.agreed.exceptions.counter(whole(value));
+                add(m::EXCEPTIONS, self.agreed.exceptions.take(), sink);
+            }
+            Target::Contentions => {
+                self.agreed.contentions.counter(whole(value));
+                add(m::CONTENTION_COUNT, self.agreed.contentions.take(), sink);
+            }
+            Target::Collections(generation) => {
+                let of = self.agreed.collections.get_mut(generation)?;
+                of.counter(whole(value));
+                let more = of.take();
+                return (more > 0).then_some(OfGeneration::Collections(generation, more));
             }
             _ => {}
         }

@@ -44,8 +44,8 @@ peer_metrics! {
     ALLOC_BYTES 50 "alloc.bytes" U64 Counter Bytes Cell "Bytes allocated" "The runtime's counter alloc-rate; of LTTng the sum of allocation ticks.";
     ALLOC_LARGE 51 "alloc.large" U64 Counter Bytes Cell "Bytes of large objects allocated" "From allocation ticks of the large object heap; only with dotnet.allocations or LTTng.";
 
-    EXCEPTIONS 64 "exceptions.count" U64 Counter Count Cell "Exceptions thrown" "Also those that are caught. Exact while events.lost does not move.";
-    RETHROWN 65 "exceptions.rethrown" U64 Counter Count Cell "Exceptions thrown again" "Among exceptions.count.";
+    EXCEPTIONS 64 "exceptions.count" U64 Counter Count Cell "Exceptions thrown" "Also those that are caught. As the runtime counts them (exception-count of System.Runtime, each second), so that lost events do not matter; between, and where no counters come, by events.";
+    RETHROWN 65 "exceptions.rethrown" U64 Counter Count Cell "Exceptions thrown again" "Among exceptions.count. Always 0 since .NET 9, which has no event for them: there they are in exceptions.count only, not in exceptions.by_type.";
     NESTED 66 "exceptions.nested" U64 Counter Count Cell "Exceptions thrown while another one was handled" "Among exceptions.count.";
     INNER 67 "exceptions.inner" U64 Counter Count Cell "Exceptions with an inner exception" "Among exceptions.count.";
     CAUGHT 68 "exceptions.caught" U64 Counter Count Cell "Exceptions caught" "Catch blocks entered. Fewer than thrown: some escaped or were caught by native code.";
