@@ -116,11 +116,11 @@ impl Wanted {
     }
 }
 
-/// `NAME`, `NAME:KEYWORDS` or `NAME:KEYWORDS:LEVEL`; all keywords and level 4 unless said. `None`:
-/// it is not of this form.
+/// `NAME`, `NAME:KEYWORDS`, `NAME:KEYWORDS:LEVEL` or `NAME:KEYWORDS:LEVEL:ARGUMENTS`; all keywords
+/// and level 4 unless said. Arguments may have `:` in them. `None`: it is not of this form.
 #[must_use]
 pub fn parse(text: &str) -> Option<Provider> {
-    let mut parts = text.split(':');
+    let mut parts = text.splitn(4, ':');
     let name = parts.next().filter(|name| !name.is_empty())?;
     let keywords = match parts.next() {
         None | Some("") => u64::MAX,
@@ -129,10 +129,10 @@ pub fn parse(text: &str) -> Option<Provider> {
         }
     };
     let level = match parts.next() {
-        None => 4,
+        None | Some("") => 4,
         Some(text) => text.parse().ok().filter(|level| (1..=5).contains(level))?,
     };
-    parts.next().is_none().then(|| Provider::new(name, keywords, level))
+    Some(Provider::new(name, keywords, level).with(parts.next().unwrap_or_default()))
 }
 
 #[cfg(test)]

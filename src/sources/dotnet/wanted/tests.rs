@@ -90,6 +90,18 @@ fn entries_of_one_provider_are_joined() {
 }
 
 #[test]
+fn a_provider_has_its_arguments() {
+    let source = "Microsoft-Diagnostics-DiagnosticSource";
+    let specs = "FilterAndPayloadSpecs=\"[AS]*\r\nHttp/Request:-Url=Request.Uri;b=c\"";
+    let providers = vec![format!("{source}:800:5:{specs}"), "A:::K=V;W=X".to_owned()];
+    let ten = at("10.0.0", &Config { providers, ..Config::default() });
+    let entry = of(&ten, source);
+    assert_eq!((entry.keywords, entry.level, &*entry.arguments), (0x800, 5, specs));
+    assert_eq!((of(&ten, "A").level, &*of(&ten, "A").arguments), (4, "K=V;W=X"));
+    assert_eq!(ten.left_out, 0);
+}
+
+#[test]
 fn a_request_fits_its_size_of_16_bits() {
     let long = |i: usize| format!("{i:0>199}x");
     let config = Config {
