@@ -11,7 +11,7 @@ mkdir -p "$SOCKETS"
 dotnet_config() {
     DOTNET_KEYS="directories = [\"$SOCKETS\"]
 listen = \"${LISTEN:-}\"
-processes = [\"$DOTNET_PREFIX*\"]
+processes = [\"$DOTNET_PREFIX*\", \"$DOTNET_PREFIX*;version=3\"]
 $(printf '%s\n' "$@")"
     write_config
 }

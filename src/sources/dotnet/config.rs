@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
+use super::session::Choice;
 use crate::config::units;
 
 /// Kinds of event records unless configured.
@@ -30,9 +31,9 @@ crate::section! {
     listen: Option<PathBuf> = Some(PathBuf::from("/run/pcp/apm/dotnet.sock")), r#""/run/pcp/apm/dotnet.sock""#,
         "an absolute path of at most 100 bytes";
 
-    /// Names of processes that are instances and are read, with `*`.
-    #[serde(deserialize_with = "units::names::<_, 256, 200>")]
-    processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
+    /// Processes that are instances and are read: names, with `*`. Conditions can be behind a name: `;user=www`, `;version=10` (the release), `;age=10min` (at least). .NET Core 3 is read only by an entry with `;version=3`: it sometimes dies of that when it ends.
+    #[serde(deserialize_with = "choices")]
+    processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 entries NAME[;user=NAME][;version=N][;age=TIME]";
 
     /// Age of a process, since its start or since it connected, at which it is read: younger ones are left alone and are no instances. Meters are asked for when its EventCounters have come. `0`: both at once, by which programs of .NET 9 can hang at their start.
     #[serde(deserialize_with = "units::period::<_, 0, 3600>")]
@@ -54,8 +55,8 @@ crate::section! {
     #[serde(deserialize_with = "units::names::<_, 64, 200>")]
     meters: Vec<String> = Vec::new(), "[]", "at most 64 names";
 
-    /// Providers whose events become records: NAME, NAME:KEYWORDS or NAME:KEYWORDS:LEVEL (hexadecimal; 1 to 5).
-    #[serde(deserialize_with = "units::names::<_, 64, 200>")]
+    /// Providers whose events become records: NAME, NAME:KEYWORDS or NAME:KEYWORDS:LEVEL (hexadecimal; 1 to 5). Arguments of the provider can be behind the level: NAME:KEYWORDS:LEVEL:KEY=VALUE, of which Microsoft-Diagnostics-DiagnosticSource and Microsoft-Extensions-Logging have some.
+    #[serde(deserialize_with = "units::names::<_, 64, 4000>")]
     providers: Vec<String> = Vec::new(), "[]", "at most 64 providers";
 
     /// Kinds of runtime events that become records.
@@ -138,6 +139,15 @@ fn socket<'de, D: Deserializer<'de>>(d: D) -> Result<Option<PathBuf>, D::Error> 
         Ok(Some(path))
     } else {
         Err(D::Error::custom(format!("{}: an absolute path is needed", path.display())))
+    }
+}
+
+/// Entries of `processes`.
+fn choices<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
+    let texts = units::names::<D, 256, 400>(d)?;
+    match texts.iter().find_map(|text| Choice::parse(text).err()) {
+        None => Ok(texts),
+        Some(error) => Err(D::Error::custom(error)),
     }
 }
 

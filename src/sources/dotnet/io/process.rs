@@ -25,7 +25,7 @@ use crate::sources::dotnet::ipc::Answer;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile;
 use crate::sources::dotnet::service::Serving;
-use crate::sources::dotnet::session::{Command, Failure, Line, Process, Reach, matches};
+use crate::sources::dotnet::session::{Choice, Command, Failure, Line, Process, Reach};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
 use crate::sources::dotnet::target::{Access, Target, Via};
 use crate::sources::{Held, Sink};
@@ -246,11 +246,10 @@ impl Task {
         }
     }
 
-    /// Reads the process only if its name is configured.
+    /// Reads the process only if the configuration chooses it.
     fn want(&mut self, config: &Config) {
-        let name = &self.found.target.name;
-        let wanted = config.processes.iter().any(|pattern| matches(pattern, name));
-        self.session.want(now().monotonic, wanted);
+        let Target { name, owner, .. } = &*self.found.target;
+        self.session.choose(now().monotonic, Choice::of(&config.processes, name, owner));
     }
 
     fn answered(&mut self, line: Line, outcome: Result<Exchanged, Failure>) {

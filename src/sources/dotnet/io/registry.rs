@@ -17,7 +17,7 @@ use super::scanner::Report;
 use crate::clock::now;
 use crate::proc::ProcFs;
 use crate::sources::dotnet::ipc::Request;
-use crate::sources::dotnet::session::matches;
+use crate::sources::dotnet::session::Choice;
 use crate::sources::dotnet::target::{Access, Target, Via};
 use crate::sources::dotnet::{Config, limits};
 use crate::store::LogThrottle;
@@ -232,7 +232,7 @@ impl Registry {
 }
 
 fn is_wanted(patterns: &[String], target: &Target) -> bool {
-    patterns.iter().any(|pattern| matches(pattern, &target.name))
+    !Choice::of(patterns, &target.name, &target.owner).is_empty()
 }
 
 impl Live {

@@ -8,6 +8,7 @@
 //! ```
 
 mod backoff;
+mod choice;
 mod collect;
 mod line;
 mod pattern;
@@ -15,8 +16,8 @@ mod process;
 mod state;
 mod words;
 
+pub use choice::Choice;
 pub use line::{Command, End, Failure, Line};
-pub use pattern::matches;
 pub use process::Process;
 pub use state::{Reach, State};
 

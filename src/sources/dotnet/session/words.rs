@@ -4,6 +4,8 @@ use super::line::Failure;
 use crate::sources::dotnet::ipc::Code;
 
 pub(super) const NOT_ASKED: &str = "found; nothing has been asked yet";
+pub(super) const OLD: &str = "no entry of dotnet.processes takes this version; .NET Core 3 is read only with \"NAME;version=3\", \
+     since it sometimes dies of that when it ends";
 pub(super) const YOUNG: &str =
     "it has only just started: nothing is asked before it is dotnet.min_age old";
 pub(super) const NOT_WANTED: &str = "not in dotnet.processes";

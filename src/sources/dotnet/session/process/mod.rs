@@ -9,6 +9,7 @@ mod outcome;
 mod told;
 
 use super::backoff::Backoff;
+use super::choice::Choice;
 use super::collect::Session;
 use super::line::{Command, End, Failure, Line};
 use super::state::{Reach, State};
@@ -75,6 +76,8 @@ pub struct Process {
     tried: bool,
     /// Reading is wanted.
     wanted: bool,
+    /// The entries of the configuration that want it; none: whoever asked does.
+    choices: Vec<Choice>,
     /// Nothing is opened any more.
     stopping: bool,
     began: Duration,
@@ -137,6 +140,7 @@ impl Process {
             resume_after: Duration::ZERO,
             tried: false,
             wanted: true,
+            choices: Vec::new(),
             stopping: false,
             began: Duration::ZERO,
             counted: None,
@@ -248,6 +252,17 @@ impl Process {
             self.main.stop(now, self.stop_time(), &mut self.commands);
         }
         self.advance(now);
+    }
+
+    /// Sets which entries of the configuration are for its name and user. None: it is not read.
+    pub fn choose(&mut self, now: Duration, choices: Vec<Choice>) {
+        self.choices = choices;
+        let wanted = !self.choices.is_empty() && !self.is_left_out();
+        if !wanted {
+            self.burst.stop(now, self.stop_time(), &mut self.commands);
+            self.main.stop(now, self.stop_time(), &mut self.commands);
+        }
+        self.want(now, !self.choices.is_empty());
     }
 
     /// The configuration has changed: a session that would be another one is opened again.
@@ -452,6 +467,7 @@ impl Process {
             && self.asked.is_none()
             && self.wanted
             && !self.stopping
+            && !self.is_left_out()
             && self.reach.is_open();
         let asked = self.asked.map(|(_, until)| until);
         let check = self.main.is_streaming().then(|| self.check_time());

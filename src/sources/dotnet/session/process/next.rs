@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Asked, Process};
 use crate::sources::dotnet::ipc::{CollectCommand, InfoCommand, Request};
+use crate::sources::dotnet::session::choice::Choice;
 use crate::sources::dotnet::session::collect::Expired;
 use crate::sources::dotnet::session::line::{Command, Line};
 use crate::sources::dotnet::session::state::{Reach, State};
@@ -81,6 +82,9 @@ impl Process {
         if now < self.opens() && self.sessions == 0 && !self.tried {
             self.say(State::Found, words::YOUNG);
         }
+        if self.is_left_out() {
+            return self.say(State::Found, words::OLD);
+        }
         if now < self.next_attempt() {
             return;
         }
@@ -134,7 +138,21 @@ impl Process {
     /// would hang for ever now and then (docs/protocols/dotnet.md 0), and short ones would pay a
     /// multiple of what they need themselves.
     pub(super) fn opens(&self) -> Duration {
-        self.found + self.config.min_age.saturating_sub(self.age)
+        let least = self.choices.iter().map(Choice::age).min().unwrap_or_default();
+        self.found + self.config.min_age.max(least).saturating_sub(self.age)
+    }
+
+    /// The release of its runtime is known and no entry of the configuration takes it.
+    pub(super) fn is_left_out(&self) -> bool {
+        let known = self.info.is_some() || self.next_info.is_none();
+        let release = match self.version().major {
+            // Core 3 knows no question for that, and .NET 5 has no answer.
+            0 if self.info.is_none() => 3,
+            0 => 5,
+            major => major,
+        };
+        let takes = |choice: &Choice| choice.takes(Some(release));
+        known && !self.choices.is_empty() && !self.choices.iter().any(takes)
     }
 
     /// When it is asked next.

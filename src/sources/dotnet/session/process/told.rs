@@ -26,7 +26,7 @@ impl Process {
         match self.state {
             State::Streaming if reason == words::STREAMING => Condition::Sound,
             State::Streaming => Condition::Impaired(reason),
-            State::Found if !self.wanted => Condition::Unread(reason),
+            State::Found if !self.wanted || self.is_left_out() => Condition::Unread(reason),
             State::Found | State::Connected | State::Stopping => Condition::Starting(reason),
             State::NoPermission | State::Refused => Condition::Unread(reason),
             State::Gone => Condition::Sound,

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::world::{Reaction, Runtime, S, World};
 use super::{DAY, Reach, State};
+use crate::model::Condition;
 use crate::sources::dotnet::Config;
-use crate::sources::dotnet::session::Line;
+use crate::sources::dotnet::session::{Choice, Line};
 
 fn with_meters() -> Config {
     Config { meters: vec!["Shop".to_owned()], ..Config::default() }
@@ -13,7 +14,9 @@ fn with_meters() -> Config {
 
 #[test]
 fn nothing_is_asked_of_a_process_before_it_is_old_enough() {
-    for (age, left) in [(None, 50), (Some(Duration::ZERO), 50), (Some(S), 40), (Some(S * 49 / 10), 1)] {
+    for (age, left) in
+        [(None, 50), (Some(Duration::ZERO), 50), (Some(S), 40), (Some(S * 49 / 10), 1)]
+    {
         let mut world = World::aged(Runtime::of("9.0.7"), Reach::Socket, Config::default(), age);
         world.pass((S / 10) * left - S / 100);
         assert_eq!((world.log.len(), world.process.state()), (0, State::Found), "{age:?}");
@@ -63,6 +66,49 @@ fn a_process_that_waits_for_us_starts_at_once_and_is_read_later() {
         world.pass(3600 * S);
         assert!(world.count("resume") < 400, "{}", world.count("resume"));
     }
+}
+
+#[test]
+fn core_3_is_read_only_if_its_version_is_named() {
+    let choices = |texts: &[&str]| {
+        let texts: Vec<_> = texts.iter().map(|&text| text.to_owned()).collect();
+        Choice::of(&texts, "app", "www")
+    };
+    for (version, texts, reads) in [
+        ("3.1", vec!["*"], false),
+        ("3.1", vec!["app;version=10", "*;version=9"], false),
+        ("3.1", vec!["*", "app;version=3"], true),
+        ("5.0", vec!["*"], true),
+        ("9.0.7", vec!["*;version=3"], false),
+        ("10.0.9", vec!["app;user=www"], true),
+        ("10.0.9", vec!["app;user=root"], false),
+    ] {
+        let mut world = World::aged(Runtime::of(version), Reach::Socket, Config::default(), None);
+        world.process.choose(world.now, choices(&texts));
+        world.pass(DAY);
+        let state = if reads { State::Streaming } else { State::Found };
+        assert_eq!(world.process.state(), state, "{version} {texts:?}");
+        assert_eq!(world.count("collect"), usize::from(reads));
+        assert!(world.process.is_known() || !world.process.waits(), "it is listed");
+        if !reads {
+            assert!(world.process.reason().contains("dotnet.processes"));
+            assert!(matches!(world.process.condition(), Condition::Unread(_)));
+        }
+        // A reload.
+        let opposite =
+            if reads { choices(&["*;version=7"]) } else { choices(&["*;version=3", "*"]) };
+        world.process.choose(world.now, opposite);
+        world.settle();
+        world.pass(60 * S);
+        assert_eq!(world.process.state() == State::Streaming, !reads, "{version} {texts:?}");
+    }
+    // As old as an entry says.
+    let mut world = World::aged(Runtime::of("9.0.7"), Reach::Socket, Config::default(), Some(S));
+    world.process.choose(world.now, choices(&["app;age=10min"]));
+    world.pass(598 * S);
+    assert_eq!(world.log.len(), 0);
+    world.pass(2 * S);
+    assert_eq!(world.process.state(), State::Streaming);
 }
 
 #[test]
