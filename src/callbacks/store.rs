@@ -10,7 +10,7 @@ use super::access::Access;
 use super::contexts::{Contexts, FilterRefused, SharedFilter};
 use super::entries::{Entries, Row};
 use super::instances::Instances;
-use crate::catalogue::Stat;
+use crate::catalogue::{ControlDef, Stat};
 use crate::model::{Control, ControlId, EventLeaf, InDom, Pmid, StreamKind, ValueSource};
 use crate::store::Store;
 
@@ -102,7 +102,9 @@ impl StoreCall<'_> {
         let who = &mut self.contexts.get(ctx).who;
         let (allowed, asked) = match (row.value, row.source) {
             (ValueSource::Control(id), _) => {
-                if control(id).is_some_and(|c| c.needs_text) && text.trim().is_empty() {
+                let takes =
+                    |c: &ControlDef| (!c.needs_text || !text.trim().is_empty()) && (c.takes)(text);
+                if !control(id).is_some_and(takes) {
                     return Err(Error::BADSTORE);
                 }
                 (self.access.permits.control.holds(who, now), Parsed::Control(id, text.clone()))

@@ -145,6 +145,8 @@ pub struct ControlDef {
     pub storable: bool,
     /// An empty request is refused.
     pub needs_text: bool,
+    /// A request that it does not take is refused.
+    pub takes: fn(&str) -> bool,
     /// One line of help.
     pub oneline: &'static str,
     /// The full help text.

@@ -59,6 +59,7 @@ const fn report(
         indom: InDom::Null,
         storable: false,
         needs_text: true,
+        takes: |_| true,
         oneline,
         help,
     }

@@ -22,8 +22,7 @@ use crate::net::ledger::Ledger;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::feed::{Hub, Streamed};
 use crate::sources::dotnet::ipc::Answer;
-use crate::sources::dotnet::metrics::PROFILE_RUN;
-use crate::sources::dotnet::profile;
+use crate::sources::dotnet::metrics::{PROFILE_RUN, length};
 use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::{Choice, Command, Failure, Line, Process, Reach};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
@@ -309,7 +308,7 @@ impl Task {
         for request in self.queue.take() {
             let Control::Request(PROFILE_RUN, text) = request else { continue };
             let usual = self.config.borrow().profile_time;
-            match profile::length(&text, usual) {
+            match length(&text, usual) {
                 Ok(length) if self.burst(at.monotonic, length) => {}
                 Ok(_) if self.session.is_bursting() => {}
                 Ok(_) => answer("refused: the process is not read".to_owned(), &mut self.sink),

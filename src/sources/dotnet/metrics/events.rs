@@ -1,6 +1,9 @@
 //! Event streams, their parameters, and controls.
 
+use std::time::Duration;
+
 use super::CLUSTER;
+use super::request::length;
 use crate::catalogue::ControlDef;
 use crate::model::TableCell::{Milliseconds, Others, Param, Peer};
 use crate::model::{ControlId, EventKind, EventKindId, EventTable, InDom};
@@ -216,6 +219,7 @@ listed! {
         indom: InDom::Peers,
         storable: true,
         needs_text: false,
+        takes: |text| length(text, Duration::ZERO).is_ok(),
         oneline: "Sample the stacks of the process (storable)",
         help: "Seconds, 1 to 60; empty: as long as dotnet.profile_time. The runtime stops all threads for each sample, about each millisecond. \
                The value is the state of the last burst.",

@@ -4,11 +4,14 @@
 mod dynamic;
 mod events;
 mod process;
+mod request;
 mod tables;
 
 pub(crate) use dynamic::*;
 pub(crate) use events::*;
 pub(crate) use process::*;
+#[cfg(feature = "agent")]
+pub(super) use request::length;
 pub(crate) use tables::*;
 
 use crate::catalogue::InDomDef;

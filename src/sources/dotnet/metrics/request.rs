@@ -9,7 +9,7 @@ const LONGEST: u64 = 60;
 ///
 /// # Errors
 /// What is wrong, in words for the answer.
-pub fn length(text: &str, usual: Duration) -> Result<Duration, String> {
+pub(crate) fn length(text: &str, usual: Duration) -> Result<Duration, String> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(usual);

@@ -10,14 +10,12 @@
 mod burst;
 mod methods;
 mod report;
-mod request;
 mod samples;
 mod waits;
 mod weigh;
 
 pub use burst::{Clock, Profile};
 pub(super) use methods::Methods;
-pub use request::length;
 
 #[cfg(test)]
 mod tests;

@@ -110,7 +110,8 @@ const fn control(
     (oneline, help): (&'static str, &'static str),
 ) -> ControlDef {
     let (cluster, indom, storable) = (CLUSTER, InDom::Peers, true);
-    ControlDef { name, cluster, item, indom, storable, needs_text, oneline, help }
+    let takes = |_: &str| true;
+    ControlDef { name, cluster, item, indom, storable, needs_text, takes, oneline, help }
 }
 
 listed! {
