@@ -8,9 +8,9 @@ families() {
     pminfo -h "$HOST" -f apm 2>/dev/null | awk '/^apm\./ { split($1, n, "."); f = n[1] "." n[2] "." n[3]; if (!(f in seen)) seen[f] = 0 }
         / value / { seen[f]++ } END { for (f in seen) if (!seen[f]) print f }' | grep -v '\.param$' | sort | tr '\n' ' '
 }
-# Waits are off (dotnet.waits), cpus come with a meter of .NET 9, sessions are those of old Zorka agents while they last, the
+# Waits are off (dotnet.waits), sessions are those of old Zorka agents while they last, the
 # shared area of Mono is that of real processes, and no Mono walks its heap. Parameters never have values.
-none="apm.dotnet.cpus apm.dotnet.wait apm.mono.heap apm.mono.pool apm.mono.runtime apm.zorka.sessions "
+none="apm.dotnet.wait apm.mono.heap apm.mono.pool apm.mono.runtime apm.zorka.sessions "
 full() { [ "$(families)" = "$none" ]; }
 verdict "each family has values" wait_for full
 details "without values: $(families)"

@@ -56,12 +56,12 @@ impl Advice {
         let port = match &self.listen {
             Some(path) => {
                 format!(
-                    "start the process with DOTNET_DiagnosticPorts={},nosuspend",
+                    "start the process with DOTNET_DiagnosticPorts={},nosuspend (.NET 5 and later)",
                     path.display()
                 )
             }
             None => {
-                "set dotnet.listen and start the process with DOTNET_DiagnosticPorts=PATH,nosuspend"
+                "set dotnet.listen and start the process with DOTNET_DiagnosticPorts=PATH,nosuspend (.NET 5 and later)"
                     .to_owned()
             }
         };
@@ -131,7 +131,7 @@ mod tests {
             &*why,
             "only its user www-data may connect to its socket: run the PMDA as root, or give it \
              CAP_DAC_OVERRIDE and CAP_SYS_PTRACE, or start the process with \
-             DOTNET_DiagnosticPorts=/run/x.sock,nosuspend"
+             DOTNET_DiagnosticPorts=/run/x.sock,nosuspend (.NET 5 and later)"
         );
         assert!(matches!(ask(&look(Socket::Unknown, None), false), Some(Access::Denied(_))));
         let shell = Look { comm: b"sh".to_vec(), ..look(Socket::Unknown, None) };

@@ -182,8 +182,12 @@ impl Task {
             })
             .await;
         let Some((target, owner)) = identified else { return };
-        let target = target.unwrap_or_else(|| unseen(&arrival, owner));
-        self.registry.arrived(arrival, target);
+        // One that has a number here and is not there has ended: what it says of itself is not
+        // believed.
+        let unseen = (pid == 0).then(|| unseen(&arrival, owner));
+        if let Some(target) = target.or(unseen) {
+            self.registry.arrived(arrival, target);
+        }
     }
 
     /// Works with the scanner on a thread that may block. `None`: it has panicked, which loses what
@@ -224,7 +228,7 @@ async fn later(at: Instant, event: impl Future<Output = ()>) {
     event.await;
 }
 
-/// A process of which nothing is known but what it says.
+/// A process of another pid namespace, of which nothing is known but what it says.
 fn unseen(arrival: &Arrival, owner: String) -> Target {
     Target {
         pid: 0,

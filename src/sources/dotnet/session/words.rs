@@ -43,7 +43,7 @@ pub(super) const NOT_STOPPED: &str =
 pub(super) fn failure(failure: &Failure) -> String {
     match failure {
         Failure::Permission => "the mode of the diagnostics socket keeps this user out: run as root, with CAP_DAC_OVERRIDE, or let the \
-             program connect (DOTNET_DiagnosticPorts)"
+             program connect (DOTNET_DiagnosticPorts, .NET 5 and later)"
             .to_owned(),
         Failure::Refused => "nobody listens at the diagnostics socket: the process is ending".to_owned(),
         Failure::NoSocket => "the diagnostics socket is not there: the process is ending or removed it".to_owned(),

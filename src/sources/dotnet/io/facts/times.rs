@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::Update;
+use crate::model::{Update, Value};
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::records::Lookup;
@@ -35,6 +35,9 @@ impl Times {
         }
         self.next = now + PERIOD;
         let Some((user, system)) = read(target) else { return };
+        if let Some(cpus) = cpus(target).filter(|_| !self.bound) {
+            sink.update(Update::Set { item: m::CPUS, value: Value::U32(cpus) });
+        }
         for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
             if !self.bound {
                 let key = format!("{name}::{mode}");
@@ -46,6 +49,23 @@ impl Times {
         }
         self.bound = true;
     }
+}
+
+/// Processors that the process may use.
+fn cpus(target: &Target) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{}/status", target.pid)).ok()?;
+    count(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim())
+}
+
+/// Processors of a list like `0-3,8`.
+fn count(list: &str) -> Option<u32> {
+    let mut count = 0_u32;
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
+    }
+    Some(count)
 }
 
 /// User and system time in ns, of the very process.
@@ -91,5 +111,24 @@ impl Lookup for Threads {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn processors_are_counted() {
+        for (list, expected) in [
+            ("0-3,8", Some(5)),
+            ("0", Some(1)),
+            ("0-1023", Some(1024)),
+            ("", None),
+            ("3-1", None),
+            ("0-4294967295", None),
+        ] {
+            assert_eq!(count(list), expected, "{list}");
+        }
     }
 }

@@ -28,8 +28,10 @@ impl Process {
                 Expired::NoAnswer => self.fail(now, words::HANGS.into(), true),
                 Expired::NoStream => self.fail(now, words::NO_STREAM.into(), true),
                 Expired::NotStopped => {
+                    // Why it was to be ended says more.
+                    let blamed = self.fault.is_some();
                     self.main_closed(now);
-                    if !self.stopping {
+                    if !self.stopping && !blamed {
                         self.fail(now, words::NOT_STOPPED.into(), true);
                     }
                 }

@@ -134,6 +134,19 @@ fn a_stream_that_cannot_be_decoded_ends_one_session() {
 }
 
 #[test]
+fn what_is_wrong_with_a_stream_is_told_even_if_its_session_does_not_end() {
+    let mut world = World::new(Runtime::of("9.0.7"), Reach::Socket);
+    world.pass(5 * S);
+    world.runtime.odd = Some(("stop", Reaction::Hang));
+    world.process.undecodable(world.now, Line::Main, "no object at byte 7 of the stream");
+    world.settle();
+    world.pass(6 * S);
+    assert_eq!((world.process.state(), world.count("close Main")), (State::Refused, 1));
+    assert_eq!(world.process.reason(), "no object at byte 7 of the stream");
+    assert_eq!(world.process.counts().1, 1, "one error");
+}
+
+#[test]
 fn a_stream_that_ends_is_opened_again_after_a_while() {
     let mut world = World::new(Runtime::of("9.0.7"), Reach::Socket);
     world.pass(120 * S);
