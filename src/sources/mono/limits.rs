@@ -58,6 +58,13 @@ pub(super) const LISTED: usize = 65_536;
 pub(super) const LOOKS: usize = 1024;
 /// Bytes of a list of mapped files that are read.
 pub(super) const MAPS: u64 = 4 << 20;
+/// Bytes of a list of mounts that are read: some 4,000 of them.
+pub(super) const MOUNTS: u64 = 1 << 20;
+/// Time for a look at one process. /proc answers in a millisecond.
+pub(super) const LOOK_TIME: Duration = Duration::from_secs(5);
+/// Users whose processes have not answered a look, each of which keeps a thread: no more users'
+/// processes are looked at then.
+pub(super) const HANGING: usize = 32;
 /// Processes whose areas are read.
 pub(super) const AREAS: usize = 4096;
 /// Processes whose start times are remembered, to tell one whose id is used again.

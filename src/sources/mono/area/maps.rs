@@ -14,10 +14,10 @@ const RUNTIMES: [&[u8]; 5] = [
 pub(crate) struct Mapping {
     /// The addresses as /proc/PID/map_files calls them.
     pub range: String,
-    /// Address in the memory of the process.
-    pub address: u64,
     /// The number in the area's name.
     pub number: u32,
+    /// Major and minor number of the device that the area is on.
+    pub device: (u32, u32),
     /// Inode of the area.
     pub inode: u64,
 }
@@ -38,13 +38,29 @@ pub(crate) fn mapping(maps: &[u8], pid: u32) -> Option<Mapping> {
 fn parse(line: &str) -> Option<Mapping> {
     let mut fields = line.split_ascii_whitespace();
     let (range, rights, offset) = (fields.next()?, fields.next()?, fields.next()?);
-    let inode = fields.nth(1)?.parse().ok()?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    let inode = fields.next()?.parse().ok()?;
     let (_, number) = fields.next()?.rsplit_once("/shm/mono.")?;
     let shared = rights.ends_with('s') && offset.bytes().all(|b| b == b'0');
     let digits = number.bytes().all(|b| b.is_ascii_digit());
-    let address = u64::from_str_radix(range.split_once('-')?.0, 16).ok()?;
-    let mapping = Mapping { range: range.to_owned(), address, number: number.parse().ok()?, inode };
+    range.split_once('-')?;
+    let number = number.parse().ok()?;
+    let mapping = Mapping { range: range.to_owned(), number, device, inode };
     (shared && digits).then_some(mapping)
+}
+
+/// Whether a device is a file system in memory, tmpfs, by a process's `mountinfo`. The kernel tells
+/// it without a question to the file system: one of FUSE need not answer (docs/security.md).
+pub(crate) fn in_memory(mountinfo: &[u8], device: (u32, u32)) -> bool {
+    let number = format!("{}:{}", device.0, device.1);
+    mountinfo.split(|&b| b == b'\n').any(|line| {
+        let mut fields = line.split(|&b| b == b' ');
+        // Blanks in names are escaped; optional fields end with `-`, and the type follows.
+        fields.nth(2) == Some(number.as_bytes())
+            && fields.by_ref().skip(3).any(|field| field == b"-")
+            && fields.next() == Some(b"tmpfs")
+    })
 }
 
 /// Whether a Mono runtime is mapped.

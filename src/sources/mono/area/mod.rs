@@ -22,6 +22,6 @@ mod user;
 
 pub(crate) use access::Access;
 pub(crate) use layout::{PAGE, Refusal};
-pub(crate) use maps::{Mapping, mapping, runtime};
+pub(crate) use maps::{Mapping, in_memory, mapping, runtime};
 pub(crate) use meter::Meter;
 pub(crate) use table::{Change, Look, Table};

@@ -140,6 +140,13 @@ impl Table {
         }
     }
 
+    /// A look has not come back: what is known of the process stays.
+    pub(crate) fn unanswered(&mut self, pid: u32, now: Duration) {
+        if let Some(entry) = self.entries.get_mut(&pid) {
+            entry.next = now.saturating_add(YOUNG);
+        }
+    }
+
     /// The result of a look; `None`: the process has ended, or nothing of it can be read.
     pub(crate) fn looked(
         &mut self,

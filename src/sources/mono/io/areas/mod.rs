@@ -1,5 +1,6 @@
 //! The task that looks for Mono processes and reads their shared areas once a second.
 
+mod aside;
 mod live;
 mod open;
 mod scanner;

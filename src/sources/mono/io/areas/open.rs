@@ -5,30 +5,32 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
-use crate::proc::{ProcDir, folder_in};
-use crate::sources::mono::area::{Access, Look, Mapping, PAGE, mapping, runtime};
+use crate::proc::{ProcDir, folder_in, path_of};
+use crate::sources::mono::area::{Access, Look, Mapping, PAGE, in_memory, mapping, runtime};
 use crate::sources::mono::limits;
 
 /// Where areas are.
 const SHM: &str = "/dev/shm";
+/// `TMPFS_MAGIC`.
+const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 
-/// An area that is open. It stays readable when its name is gone.
+/// An area that is open. It stays readable when its name is gone. It is on tmpfs, so that a reading
+/// does not wait for anybody.
 #[derive(Debug)]
 pub(super) struct Area {
     file: File,
-    offset: u64,
 }
 
 impl Area {
     /// Reads the page.
     ///
     /// # Errors
-    /// The process has ended, and its memory was what is open.
+    /// It has been truncated.
     pub(super) fn read(&self, page: &mut [u8; PAGE]) -> std::io::Result<()> {
-        self.file.read_exact_at(page, self.offset)
+        self.file.read_exact_at(page, 0)
     }
 }
 
@@ -72,44 +74,93 @@ pub(super) fn look(
     Some((look, area))
 }
 
-/// The area that a process has mapped: by its mapping, which works when its name is gone; by its
-/// name; or in the memory of the process.
+/// The area that a process has mapped, if it is on tmpfs: by its mapping, which works when its name
+/// is gone, or by its name.
+///
+/// Its memory is not read, since what it maps there can change at any time: a read of a page of FUSE
+/// ends when its server, which may be the same user's, likes.
 fn mapped(process: &ProcDir, mapping: &Mapping) -> Option<Area> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let whole = |file: OwnedFd| {
-        let stat = rustix::fs::fstat(&file).ok()?;
-        let same = stat.st_ino == mapping.inode && stat.st_size == PAGE.cast_signed() as i64;
-        same.then(|| Area { file: File::from(file), offset: 0 })
-    };
+    let mounts = process.read_most("mountinfo", limits::MOUNTS)?;
+    if !in_memory(&mounts, mapping.device) {
+        return None;
+    }
+    let wanted = (mapping.device, mapping.inode);
     let path = format!("map_files/{}", mapping.range);
-    let file = rustix::fs::openat(process.file(), path, flags, Mode::empty()).ok();
-    if let Some(area) = file.and_then(whole) {
+    let by_mapping = rustix::fs::openat(process.file(), path, FOUND, Mode::empty());
+    if let Some(area) = by_mapping.ok().and_then(|found| same(&found, wanted)) {
         return Some(area);
     }
-    let by_name = || {
-        let shm = folder_in(&process.root().ok()?, Path::new(SHM)).ok()?;
-        let name = format!("mono.{}", mapping.number);
-        rustix::fs::openat(&shm, name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()
-    };
-    if let Some(area) = by_name().and_then(whole) {
-        return Some(area);
-    }
-    let file = rustix::fs::openat(process.file(), "mem", flags, Mode::empty()).ok()?;
-    let area = Area { file: File::from(file), offset: mapping.address };
-    area.read(&mut [0; PAGE]).is_ok().then_some(area)
+    let shm = folder_in(&process.root().ok()?, Path::new(SHM)).ok()?;
+    let name = format!("mono.{}", mapping.number);
+    let found = rustix::fs::openat(&shm, name, FOUND | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    same(&found, wanted)
 }
 
-/// The area of this name, of a process in our own pid namespace whose user it belongs to.
+/// A file that is found, and that nobody has been asked about yet.
+const FOUND: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// Opens what was found, if it is this file: on this device, with this inode, of one page.
+fn same(found: &OwnedFd, (device, inode): ((u32, u32), u64)) -> Option<Area> {
+    let stat = known(found).ok()?;
+    let is = (stat.stx_dev_major, stat.stx_dev_minor) == device && stat.stx_ino == inode;
+    (is && stat.stx_size == PAGE as u64).then_some(())?;
+    open(found).ok()
+}
+
+/// What the kernel knows of a file. No file system is asked: that of another user may not answer.
+fn known(found: &OwnedFd) -> Result<Statx, Errno> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(found, "", flags, StatxFlags::BASIC_STATS)
+}
+
+fn open(found: &OwnedFd) -> Result<Area, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = rustix::fs::openat(CWD, path_of(found), flags, Mode::empty())?;
+    Ok(Area { file: File::from(file) })
+}
+
+/// The area of this name, of a process in our own pid namespace whose user it belongs to. It is on
+/// the device of its folder: a user may mount something over a file of his.
 fn named(number: u32, pid: u32, user: u32) -> Result<Area, Errno> {
     if number != pid {
         return Err(Errno::NOENT);
     }
-    let path = format!("{SHM}/mono.{number}");
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let metadata = rustix::fs::lstat(&path)?;
-    if metadata.st_uid != user || metadata.st_size != PAGE.cast_signed() as i64 {
+    let shm = rustix::fs::openat(CWD, SHM, FOUND | OFlags::DIRECTORY, Mode::empty())?;
+    let folder = known(&shm)?;
+    let name = format!("mono.{number}");
+    let found = rustix::fs::openat(&shm, name, FOUND | OFlags::NOFOLLOW, Mode::empty())?;
+    let stat = known(&found)?;
+    let device = |of: &Statx| (of.stx_dev_major, of.stx_dev_minor);
+    let own = rustix::fs::statfs(SHM).is_ok_and(|of| of.f_type == TMPFS_MAGIC);
+    if !own
+        || device(&stat) != device(&folder)
+        || stat.stx_uid != user
+        || stat.stx_size != PAGE as u64
+    {
         return Err(Errno::NOENT);
     }
-    let file = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
-    Ok(Area { file: File::from(file), offset: 0 })
+    open(&found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_area_is_the_file_that_is_mapped_on_tmpfs() {
+        let path = format!("{SHM}/apm-area-{}", std::process::id());
+        std::fs::write(&path, [7; PAGE]).unwrap();
+        let found = rustix::fs::openat(CWD, path.as_str(), FOUND, Mode::empty()).unwrap();
+        let stat = known(&found).unwrap();
+        let (device, inode) = ((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino);
+        let mounts = std::fs::read("/proc/self/mountinfo").unwrap();
+        assert!(in_memory(&mounts, device));
+        let area = same(&found, (device, inode)).expect("an area");
+        std::fs::remove_file(&path).unwrap();
+        let mut page = [0; PAGE];
+        area.read(&mut page).unwrap();
+        assert_eq!(page, [7; PAGE]);
+        assert!(same(&found, (device, inode + 1)).is_none());
+        assert!(same(&found, ((device.0, device.1 + 1), inode)).is_none());
+    }
 }

@@ -1,12 +1,17 @@
-//! Looks at the processes of this host. Blocks, so it runs on a thread for that.
+//! Looks at the processes of this host. Blocks, so it runs on a thread for that, and each look on
+//! another one, which is left behind if a process does not answer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::aside::Aside;
 use super::open::{Area, look};
+use crate::proc::ProcDir;
 use crate::sources::mono::area::{Access, Change, Table};
 use crate::sources::mono::io::host::ProcHost;
+use crate::sources::mono::limits;
 use crate::sources::mono::process::Facts;
+use crate::store::LogThrottle;
 
 /// A change, with what the task needs to know of the process.
 #[derive(Debug)]
@@ -23,11 +28,19 @@ pub(super) struct Scanner {
     host: Arc<ProcHost>,
     table: Table,
     reports: Vec<Report>,
+    aside: Aside,
+    silent: LogThrottle,
 }
 
 impl Scanner {
     pub(super) fn new(host: Arc<ProcHost>) -> Self {
-        Self { host, table: Table::default(), reports: Vec::new() }
+        Self {
+            host,
+            table: Table::default(),
+            reports: Vec::new(),
+            aside: Aside::new(limits::LOOK_TIME),
+            silent: LogThrottle::default(),
+        }
     }
 
     /// An area with this number has come or gone.
@@ -71,16 +84,36 @@ impl Scanner {
         {
             return;
         }
-        let seen = process.as_ref().and_then(|dir| look(dir, |uid| self.host.user(uid)));
-        let (seen, mut area) = seen.map_or((None, None), |(look, area)| (Some(look), area));
+        // The user is told without the memory of the process, which may be locked.
+        let user = process.as_ref().and_then(ProcDir::status).map_or(0, |status| status.uid);
+        let host = Arc::clone(&self.host);
+        let found = self.aside.run(user, move || {
+            let process = process?;
+            let seen = look(&process, |uid| host.user(uid))?;
+            // If it has ended since, the next scan sees that.
+            let facts = seen.0.access.is_some().then(|| host.facts(&process));
+            Some((seen, facts.flatten()))
+        });
+        let Some(found) = found else {
+            self.table.unanswered(pid, now);
+            if let Some(n) = self.silent.allow(now) {
+                log::warn!(
+                    "mono: process {pid} does not answer: the processes of {} users are not looked \
+                     at{}",
+                    self.aside.hanging(),
+                    LogThrottle::more(n)
+                );
+            }
+            return;
+        };
+        let (seen, mut area, mut facts) =
+            found.map_or((None, None, None), |((look, area), facts)| (Some(look), area, facts));
         let mut changes = Vec::new();
         self.table.looked(pid, seen, now, &mut changes);
         self.gone(&changes);
         for change in changes {
             let Change::Found { start, access, .. } = change else { continue };
-            // If it has ended since, the next scan sees that.
-            let facts = process.as_ref().and_then(|dir| self.host.facts(dir));
-            if let Some(facts) = facts.filter(|facts| facts.start == start) {
+            if let Some(facts) = facts.take().filter(|facts| facts.start == start) {
                 self.reports.push(Report::Found(Box::new(facts), access, area.take()));
             }
         }

@@ -1,0 +1,115 @@
+//! Looks that may not come back, in a thread that can be left behind: the memory map of a process
+//! that waits for a file system of its user's making is locked as long as that likes.
+
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::sources::mono::limits;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A thread for looks, and those that have been left behind.
+#[derive(Debug)]
+pub(super) struct Aside {
+    patience: Duration,
+    worker: Option<Worker>,
+    /// Whose process each waits for.
+    left: Vec<(u32, JoinHandle<()>)>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    work: SyncSender<Work>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    fn start() -> std::io::Result<Self> {
+        let (work, given) = mpsc::sync_channel::<Work>(1);
+        let thread = thread::Builder::new().name("mono-look".to_owned());
+        let thread = thread.spawn(move || given.into_iter().for_each(|work| work()))?;
+        Ok(Self { work, thread })
+    }
+}
+
+impl Aside {
+    /// Waits so long for each answer.
+    pub(super) const fn new(patience: Duration) -> Self {
+        Self { patience, worker: None, left: Vec::new() }
+    }
+
+    /// What the work finds at a process of this user. `None`: it has not come back, or another one
+    /// of the same user has not yet; a user's processes are looked at again when it has.
+    pub(super) fn run<T: Send + 'static>(
+        &mut self,
+        user: u32,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        self.left.retain(|(_, thread)| !thread.is_finished());
+        if self.left.len() >= limits::HANGING || self.left.iter().any(|(of, _)| *of == user) {
+            return None;
+        }
+        let worker = match self.worker.take() {
+            Some(worker) => worker,
+            None => Worker::start().ok()?,
+        };
+        let (answer, answered) = mpsc::sync_channel(1);
+        worker.work.send(Box::new(move || drop(answer.send(work())))).ok()?;
+        match answered.recv_timeout(self.patience) {
+            Ok(found) => {
+                self.worker = Some(worker);
+                Some(found)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // It ends when it comes back.
+                self.left.push((user, worker.thread));
+                None
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// Users whose processes do not answer.
+    pub(super) fn hanging(&self) -> usize {
+        self.left.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_user_that_hangs_does_not_hold_up_others() {
+        let mut aside = Aside::new(Duration::from_millis(50));
+        let (release, held) = mpsc::channel::<()>();
+        assert_eq!(aside.run(1, move || held.recv().is_err()), None);
+        assert_eq!(aside.hanging(), 1);
+        // The user's other processes wait, those of others do not.
+        let again = |aside: &mut Aside| {
+            aside.patience = Duration::from_secs(60);
+            (aside.run(1, || 5), aside.run(2, || 6))
+        };
+        assert_eq!(again(&mut aside), (None, Some(6)));
+        drop(release);
+        while aside.run(1, || 7).is_none() {
+            thread::yield_now();
+        }
+        assert_eq!(again(&mut aside), (Some(5), Some(6)));
+        assert_eq!(aside.hanging(), 0);
+    }
+
+    #[test]
+    fn the_threads_left_behind_are_bounded() {
+        let mut aside = Aside::new(Duration::from_millis(1));
+        let (release, held) = mpsc::channel::<()>();
+        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+        for user in 0..100 {
+            let held = std::sync::Arc::clone(&held);
+            assert_eq!(aside.run(user, move || drop(held.lock().map(|held| held.recv()))), None);
+        }
+        assert_eq!(aside.hanging(), limits::HANGING);
+        drop(release);
+    }
+}
