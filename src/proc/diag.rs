@@ -8,6 +8,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
+use super::sockets::Socket;
+
 /// `SOCK_DIAG_BY_FAMILY`: type of question and answer.
 const BY_FAMILY: u16 = 20;
 /// `NLMSG_ERROR`: type of the answer that has only an error.
@@ -24,13 +26,15 @@ const HEADER: usize = 16;
 const QUESTION: usize = HEADER + 56;
 /// Where the inode is in an answer: header and `struct inet_diag_msg`.
 const INODE: usize = HEADER + 68;
+/// Where the user is.
+const USER: usize = HEADER + 64;
 
-/// The inode of the socket of this host and network namespace that is connected from `local` to
+/// The inode and the user of the socket of this host and network namespace that is connected from `local` to
 /// `remote`; `None`: there is none, or it is closed.
 ///
 /// # Errors
 /// The kernel does not answer such questions, or not to this process.
-pub(super) fn inode(local: SocketAddr, remote: SocketAddr) -> Result<Option<u64>, Errno> {
+pub(super) fn inode(local: SocketAddr, remote: SocketAddr) -> Result<Option<Socket>, Errno> {
     let protocol = Some(netlink::SOCK_DIAG);
     let netlink =
         socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, protocol)?;
@@ -77,13 +81,14 @@ fn octets(ip: IpAddr) -> [u8; 16] {
     all
 }
 
-fn read(answer: &[u8]) -> Result<Option<u64>, Errno> {
+fn read(answer: &[u8]) -> Result<Option<Socket>, Errno> {
     let word = |at: usize| answer.get(at..)?.first_chunk().map(|word| u32::from_ne_bytes(*word));
     let kind =
         answer.get(4..).and_then(|rest| rest.first_chunk()).map(|two| u16::from_ne_bytes(*two));
     match kind {
         Some(BY_FAMILY) if answer.get(HEADER + 1) == Some(&ESTABLISHED) => {
-            Ok(word(INODE).filter(|inode| *inode != 0).map(u64::from))
+            let inode = word(INODE).filter(|inode| *inode != 0).map(u64::from);
+            Ok(inode.zip(word(USER)).map(|(inode, user)| Socket { inode, user }))
         }
         Some(BY_FAMILY) => Ok(None),
         Some(ERROR) => {
@@ -106,9 +111,10 @@ mod tests {
 
     use super::*;
 
-    fn inode_of(socket: &impl AsFd) -> u64 {
+    fn inode_of(socket: &impl AsFd) -> Socket {
         let own: OwnedFd = socket.as_fd().try_clone_to_owned().expect("a descriptor");
-        File::from(own).metadata().expect("metadata").ino()
+        let metadata = File::from(own).metadata().expect("metadata");
+        Socket { inode: metadata.ino(), user: metadata.uid() }
     }
 
     #[test]
@@ -142,7 +148,8 @@ mod tests {
         answer[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
         answer[HEADER + 1] = ESTABLISHED;
         answer[INODE..].copy_from_slice(&7_u32.to_ne_bytes());
-        assert_eq!(read(&answer), Ok(Some(7)));
+        answer[USER..INODE].copy_from_slice(&8_u32.to_ne_bytes());
+        assert_eq!(read(&answer), Ok(Some(Socket { inode: 7, user: 8 })));
         for end in 0..answer.len() {
             assert!(read(&answer[..end]).is_err() || read(&answer[..end]) == Ok(None), "{end}");
         }

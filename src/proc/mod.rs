@@ -6,5 +6,5 @@ mod sockets;
 mod text;
 
 pub use files::{ProcDir, ProcFs, folder, folder_in, path_of};
-pub use sockets::{Holding, holds, socket_inode};
+pub use sockets::{Holding, Socket, holds, socket};
 pub use text::{ProcStat, ProcStatus};

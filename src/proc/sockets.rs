@@ -27,12 +27,21 @@ pub enum Holding {
     File(u64, u64),
 }
 
-/// The inode of a peer's socket: of the one of this host that is connected from `peer` to `ours`, the
+/// A socket, as the kernel tells of it without any rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Socket {
+    /// Its inode.
+    pub inode: u64,
+    /// The user that made it.
+    pub user: u32,
+}
+
+/// A peer's socket: of the one of this host that is connected from `peer` to `ours`, the
 /// addresses that a connection of this process has.
 #[must_use]
-pub fn socket_inode(proc: &ProcFs, peer: SocketAddr, ours: SocketAddr) -> Option<u64> {
+pub fn socket(proc: &ProcFs, peer: SocketAddr, ours: SocketAddr) -> Option<Socket> {
     match diag::inode(peer, ours) {
-        Ok(Some(inode)) => Some(inode),
+        Ok(Some(socket)) => Some(socket),
         // The connection is closed. Thousands of peers that leave at once must not cost a list each.
         Ok(None) if kernel_finds() => None,
         Ok(None) | Err(_) => listed(proc, peer),
@@ -54,7 +63,7 @@ fn finds_own() -> io::Result<bool> {
 
 /// The same from the list of all connections: a port has only one to us. With thousands of them it
 /// takes a tenth of a second.
-fn listed(proc: &ProcFs, local: SocketAddr) -> Option<u64> {
+fn listed(proc: &ProcFs, local: SocketAddr) -> Option<Socket> {
     // What a process of both families connects with is in the second list.
     ["self/net/tcp", "self/net/tcp6"].into_iter().find_map(|list| {
         let text = proc.read(list, LIST)?;
@@ -62,8 +71,8 @@ fn listed(proc: &ProcFs, local: SocketAddr) -> Option<u64> {
     })
 }
 
-/// The inode in a line, if it is an open connection with this local address.
-fn connection(line: &[u8], local: SocketAddr) -> Option<u64> {
+/// The socket of a line, if it is an open connection with this local address.
+fn connection(line: &[u8], local: SocketAddr) -> Option<Socket> {
     const ESTABLISHED: &str = "01";
     let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let address = fields.nth(1)?;
@@ -75,7 +84,9 @@ fn connection(line: &[u8], local: SocketAddr) -> Option<u64> {
         return None;
     }
     // Queues, timer, retransmissions, user, timeout, inode.
-    fields.nth(5)?.parse().ok().filter(|inode| *inode != 0)
+    let user = fields.nth(3)?.parse().ok()?;
+    let inode = fields.nth(1)?.parse().ok().filter(|inode| *inode != 0)?;
+    Some(Socket { inode, user })
 }
 
 /// An address as the kernel prints it: words of 32 bits, each in the order of the host.
@@ -128,7 +139,10 @@ mod tests {
         let line = b"   3: 0100007F:A2C4 0100007F:22B8 01 00000000:00000000 00:00000000 00000000  1000        0 83417 1 0";
         let at = |text: &str| text.parse().expect("an address");
         if cfg!(target_endian = "little") {
-            assert_eq!(connection(line, at("127.0.0.1:41668")), Some(83_417));
+            assert_eq!(
+                connection(line, at("127.0.0.1:41668")),
+                Some(Socket { inode: 83_417, user: 1000 })
+            );
         }
         for other in ["127.0.0.2:41668", "127.0.0.1:41669", "[::1]:41668"] {
             assert_eq!(connection(line, at(other)), None, "{other}");
@@ -157,7 +171,7 @@ mod tests {
         let line = format!("\n 0: {ip}:{:04X} 0:0 01 0:0 0:0 0 0 0 5 1\n", local.port());
         std::fs::write(net.join("tcp"), line).expect("a file");
         let proc = ProcFs::new(root);
-        assert_eq!(listed(&proc, local), Some(5));
+        assert_eq!(listed(&proc, local), Some(Socket { inode: 5, user: 0 }));
         proc
     }
 
@@ -170,16 +184,18 @@ mod tests {
             let ours = listener.local_addr().expect("an address");
             let client = TcpStream::connect(ours).expect("a connection");
             let local = client.local_addr().expect("an address");
-            let inode = socket_inode(&proc, local, ours).expect("a socket");
-            assert_eq!(listed(&proc, local), Some(inode));
+            let found = socket(&proc, local, ours).expect("a socket");
+            assert_eq!(found.user, rustix::process::geteuid().as_raw());
+            assert_eq!(listed(&proc, local), Some(found));
+            let inode = found.inode;
             assert_eq!(holds(&this, Holding::Socket(inode)), Some(true));
             assert_eq!(holds(&this, Holding::Socket(inode + 1_000_000)), Some(false));
             drop(client);
-            assert_eq!(socket_inode(&proc, local, ours), None);
+            assert_eq!(socket(&proc, local, ours), None);
             assert_eq!(listed(&proc, local), None);
             drop(listener);
             if kernel_finds() {
-                assert_eq!(socket_inode(&listing(local), local, ours), None, "no list is read");
+                assert_eq!(socket(&listing(local), local, ours), None, "no list is read");
             }
         }
         _ = std::fs::remove_dir_all(

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pmda::process::user_name;
 
-use crate::proc::{Holding, ProcDir, ProcFs, holds, socket_inode};
+use crate::proc::{Holding, ProcDir, ProcFs, Socket, holds, socket};
 use crate::sources::mono::process::{Facts, Host, Said, Via};
 
 /// Time that a list of process ids of containers is used.
@@ -95,13 +95,21 @@ impl ProcHost {
     }
 
     /// The process that says so and has the connection or the file open.
-    fn holder(&self, called: &[ProcDir], what: Holding, said: &Said<'_>) -> Option<Facts> {
+    fn holder(
+        &self,
+        called: &[ProcDir],
+        what: Holding,
+        user: u32,
+        said: &Said<'_>,
+    ) -> Option<Facts> {
         let mut hidden = Vec::new();
         for dir in called {
             match holds(dir, what) {
                 Some(true) => return self.facts(dir),
                 Some(false) => {}
-                None => hidden.extend(self.facts(dir)),
+                // What a peer says of itself is no proof: anybody can say what /proc tells.
+                None if of(dir, user) => hidden.extend(self.facts(dir)),
+                None => {}
             }
         }
         // Files of other users are hidden from a PMDA that is not root. First processes of
@@ -110,21 +118,29 @@ impl ProcHost {
     }
 }
 
+/// The process is one of this user.
+fn of(process: &ProcDir, user: u32) -> bool {
+    process.status().is_some_and(|status| status.uid == user)
+}
+
 /// Bytes of a command line.
 const COMMAND: u64 = 4 << 10;
 
 impl Host for ProcHost {
     fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
-        let what = match via {
-            Via::Tcp { peer, ours } => Holding::Socket(socket_inode(&self.proc, *peer, *ours)?),
+        let (what, user) = match via {
+            Via::Tcp { peer, ours } => {
+                let Socket { inode, user } = socket(&self.proc, *peer, *ours)?;
+                (Holding::Socket(inode), user)
+            }
             Via::File(path) => {
                 let file = std::fs::metadata(path).ok()?;
-                Holding::File(file.dev(), file.ino())
+                (Holding::File(file.dev(), file.ino()), file.uid())
             }
         };
         let called = self.called(said.pid);
-        self.holder(&called, what, said).or_else(|| {
-            let all = called.iter().filter_map(|dir| self.facts(dir));
+        self.holder(&called, what, user, said).or_else(|| {
+            let all = called.iter().filter(|dir| of(dir, user)).filter_map(|dir| self.facts(dir));
             // A file may be closed again.
             let closed = matches!(via, Via::File(_));
             closed.then(|| only(all.filter(|facts| began(facts, said))))?
@@ -162,7 +178,7 @@ mod tests {
 
     /// A /proc with processes that are the first of their containers, one for each start in
     /// seconds after boot, and whose descriptors are hidden.
-    fn containers(root: &Path, starts: &[u64]) {
+    fn containers(root: &Path, user: u32, starts: &[u64]) {
         let _ = std::fs::remove_dir_all(root);
         std::fs::create_dir_all(root.join("self/net")).unwrap();
         std::fs::write(root.join("stat"), format!("cpu 1\nbtime {BOOT}\n")).unwrap();
@@ -179,28 +195,40 @@ mod tests {
                 format!("{host} (mono) S {zeros}1 {} 0 0", start * 100),
             )
             .unwrap();
-            std::fs::write(dir.join("status"), format!("Uid:\t7\t7\t7\t7\nNSpid:\t{host}\t1\n"))
-                .unwrap();
+            let status = format!("Uid:\t0\t{user}\t0\t0\nNSpid:\t{host}\t1\n");
+            std::fs::write(dir.join("status"), status).unwrap();
         }
     }
 
-    #[test]
-    fn first_processes_of_containers_that_start_together_are_not_mixed_up() {
-        let root = std::env::temp_dir().join(format!("apm-mono-host-{}", std::process::id()));
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    /// Looks for the process of a connection among the first ones of containers, of this user or
+    /// another.
+    fn find(name: &str, listens: &str, other: u32, starts: &[u64]) -> Option<(u32, u32)> {
+        let root = std::env::temp_dir().join(format!("apm-mono-{name}-{}", std::process::id()));
+        let listener = TcpListener::bind(listens).unwrap();
         let ours = listener.local_addr().unwrap();
         let client = TcpStream::connect(ours).unwrap();
         let via = Via::Tcp { peer: client.local_addr().unwrap(), ours };
         let started = Some(Duration::from_secs(1_000_010));
         let said = Said { pid: 1, command: None, started };
-        let found = |starts: &[u64]| {
-            containers(&root, starts);
-            let found = ProcHost::new(root.clone()).find(&via, &said);
-            found.map(|facts| (facts.pid, facts.inner_pid))
-        };
+        containers(&root, rustix::process::geteuid().as_raw() + other, starts);
+        let found = ProcHost::new(root.clone()).find(&via, &said);
+        std::fs::remove_dir_all(&root).unwrap();
+        found.map(|facts| (facts.pid, facts.inner_pid))
+    }
+
+    #[test]
+    fn first_processes_of_containers_that_start_together_are_not_mixed_up() {
+        let found = |starts: &[u64]| find("host", "127.0.0.1:0", 0, starts);
         assert_eq!(found(&[10]), Some((500, 1)));
         assert_eq!(found(&[100, 10]), Some((501, 1)));
         assert_eq!(found(&[10, 11]), None);
-        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_connection_of_another_user_is_not_that_of_the_process() {
+        for listens in ["127.0.0.1:0", "[::1]:0"] {
+            assert_eq!(find("user", listens, 0, &[10]), Some((500, 1)), "{listens}");
+            assert_eq!(find("user", listens, 1, &[10]), None, "{listens}");
+        }
     }
 }
