@@ -42,7 +42,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("hyper", &["net"]),
     ("hyper_util", &["net"]),
     ("http_body_util", &["net"]),
-    ("pmda", &["callbacks", "daemon", "options", "sources::io"]),
+    ("pmda", &["callbacks", "daemon", "net", "options", "sources::io"]),
     ("pcp_sys", &[]),
 ];
 
