@@ -45,4 +45,10 @@ fn requests_of_web_pages_are_refused_and_counted() {
     // HTTP/1.0 needs none.
     assert_eq!(form(&[]).0, 202);
     assert_eq!(world.names(), ["webpage"]);
+
+    let allow = vec!["127.0.0.0/8".parse().unwrap()];
+    let world = World::with(&Config { allow, ..Config::default() }, "");
+    let send = |headers: &[(&str, &str)]| world.send(1, AGD, headers, b"uuid=a&data=").status;
+    assert_eq!(send(&[("Host", "apm.example:8640")]), 202, "who may connect is listed");
+    assert_eq!(send(&[("Host", "127.0.0.1"), ("Origin", "null")]), 403);
 }

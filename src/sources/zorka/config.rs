@@ -45,7 +45,7 @@ crate::section! {
     #[serde(deserialize_with = "units::networks")]
     allow: Vec<Network> = Vec::new(), "[]", "addresses and networks";
 
-    /// Names by which agents call the PMDA's host, beside addresses, `localhost` and its host name; requests for other names are refused.
+    /// Names by which agents call the PMDA's host, beside addresses, `localhost` and its host name; unless `allow` has addresses, requests for other names are refused.
     #[serde(deserialize_with = "units::names::<_, 64, 253>")]
     hosts: Vec<String> = HOSTS.map(str::to_owned).to_vec(),
         r#"["pcp", "host.docker.internal", "host.containers.internal"]"#, "at most 64 names of 253 bytes";

@@ -139,6 +139,10 @@ impl Collector {
             return Some("it comes from a browser (Origin or Sec-Fetch-*)".to_owned());
         }
         let config = self.config();
+        // Who may connect is listed: no browser that a foreign page can use is there.
+        if !config.allow.is_empty() {
+            return None;
+        }
         let listed = |name: &str| config.hosts.iter().any(|host| host.eq_ignore_ascii_case(name));
         let known = |name: &str| self.own_names.iter().any(|own| own == name) || listed(name);
         let name: String = request.foreign_host(known)?.chars().take(HOST_SHOWN).collect();
