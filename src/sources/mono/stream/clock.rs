@@ -12,6 +12,9 @@ const NEAR: u64 = 3_000_000_000;
 /// The two clocks of the host are read one after the other: below this difference in ns the map
 /// between them stays as it is, so that times of events keep their order.
 const STEP: u64 = 1_000_000;
+/// Readings one after the other that must agree that the wall clock was set back. The wall clock is
+/// read first, and a busy host lets time pass before the other one is: that looks the same, once.
+const AGREE: u8 = 3;
 
 /// Maps the times of a stream, in ns of its host's `CLOCK_MONOTONIC`, to the wall clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +22,8 @@ pub(super) struct Clock {
     /// Wall clock less the stream's clock, in ns.
     offset: i64,
     basis: Basis,
+    /// A smaller offset that was read, and how often in a row.
+    back: (i64, u8),
 }
 
 /// What the map is made from.
@@ -61,9 +66,7 @@ impl Clock {
         match (self.basis, newest) {
             (Basis::Shared, _) => {
                 let offset = nanos(now.wall).wrapping_sub_unsigned(ticks);
-                if offset.abs_diff(self.offset) > STEP {
-                    self.offset = offset;
-                }
+                self.read(offset);
             }
             (Basis::Arrival, Some(newest)) => {
                 let offset = nanos(now.wall).wrapping_sub_unsigned(newest);
@@ -74,6 +77,20 @@ impl Clock {
                 self.offset = nanos(now.wall).wrapping_sub_unsigned(newest);
             }
             _ => {}
+        }
+    }
+
+    /// The map between this host's clocks as it was read just now.
+    fn read(&mut self, offset: i64) {
+        if offset.abs_diff(self.offset) <= STEP {
+            self.back.1 = 0;
+            return;
+        }
+        let (back, times) = self.back;
+        let again = times > 0 && back.abs_diff(offset) <= STEP;
+        self.back = (offset, if again { times + 1 } else { 1 });
+        if offset > self.offset || self.back.1 >= AGREE {
+            (self.offset, self.back.1) = (offset, 0);
         }
     }
 
@@ -143,6 +160,19 @@ mod tests {
         assert_eq!(clock.stamp(TICKS), Stamp { sec: 1_000, nsec: 0 });
         clock.arrived(now(2_000, 0), TICKS, None);
         assert_eq!(clock.stamp(TICKS), Stamp { sec: 2_000, nsec: 0 });
+        // The host was busy between the two clocks, now and then and differently; nothing goes back.
+        for (late, good) in [(20_000_000, false), (9_000_000, false), (20_000_000, true)] {
+            clock.arrived(now(2_000, 0), TICKS + late, None);
+            if good {
+                clock.arrived(now(2_000, 0), TICKS, None);
+            }
+            assert_eq!(clock.stamp(TICKS), Stamp { sec: 2_000, nsec: 0 });
+        }
+        // The wall clock is set back.
+        for wall in [2_000, 2_000, 2_000, 1_500] {
+            assert_eq!(clock.stamp(TICKS), Stamp { sec: wall, nsec: 0 });
+            clock.arrived(now(1_500, 0), TICKS, None);
+        }
     }
 
     #[test]
