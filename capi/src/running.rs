@@ -2,6 +2,9 @@
 //! the state and not to the stack, as a callback may leave it with longjmp(3) or an exception.
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -17,10 +20,6 @@ static FETCHED: Condvar = Condvar::new();
 pub(crate) const BUSY: c_int = -libc::EBUSY;
 /// The status if a callback has left this thread's fetch from a queue with longjmp(3).
 pub(crate) const LEFT: c_int = c_int::MIN;
-
-/// Larger than the stack of a thread is by default: frames that are further apart are on two
-/// stacks.
-const STACK: usize = 8 << 20;
 
 /// A thread, and a place in the stack frame of the call.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +37,31 @@ impl Caller {
     }
 
     /// Whether a fetch of this thread has been left without an end. Stacks grow downwards, so a
-    /// call from within the fetch has a lower frame.
+    /// call from within the fetch has a lower frame. Of frames on another stack (a coroutine's)
+    /// nothing is known: the fetch may go on.
     #[cold]
     fn has_left(self, fetch: Self) -> bool {
-        self.frame.checked_sub(fetch.frame).is_some_and(|higher| higher < STACK)
+        let stack = stack();
+        self.frame >= fetch.frame && stack.contains(&self.frame) && stack.contains(&fetch.frame)
     }
+}
+
+/// The addresses of this thread's stack; none where the C library does not tell.
+#[cold]
+fn stack() -> Range<usize> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut lowest, mut size) = (null_mut(), 0);
+    // SAFETY: pthread_getattr_np(3) initializes the attributes of a running thread, if it returns 0.
+    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+        return 0..0;
+    }
+    // SAFETY: initialized attributes, and places for the results.
+    let status = unsafe {
+        libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size)
+    };
+    // SAFETY: initialized attributes, which are not used any more.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    if status == 0 { lowest.addr()..lowest.addr().saturating_add(size) } else { 0..0 }
 }
 
 /// A fetch between its beginning and its end.

@@ -12,6 +12,8 @@ import re
 import sys
 
 RECORDS, LINES, CELL = 50, 200, 4096
+# What ends a line or turns its direction.
+TURNS = "\u2028\u2029\ufeff\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 # The columns after the time: a parameter, ("ms", parameter), and so on.
 PEER, OK, LINE = ("peer",), ("ok", "error"), ("line",)
@@ -82,9 +84,9 @@ def shown(text):
     data = text.encode("utf-8", "replace")
     cut = data[:CELL].decode("utf-8", "ignore")
     more = "…" if len(data) > CELL else ""
-    blank = lambda c: ord(c) < 32 or 127 <= ord(c) < 160 or c in "\u2028\u2029\ufeff"
-    cut = "".join(" " if blank(c) else c for c in cut).strip()
-    return (cut.replace("'", "’").replace('"', "”") + more) if cut else "-"
+    cut = "".join(" " if ord(c) < 32 or 127 <= ord(c) < 160 or c in TURNS else c for c in cut).strip()
+    formula = "’" if cut[:1] in ("=", "+", "-", "@") and cut != "-" else ""
+    return (formula + cut.replace("'", "’").replace('"', "”") + more) if cut else "-"
 
 
 def milliseconds(ns):
