@@ -51,14 +51,15 @@ impl Caller {
 fn stack() -> Range<usize> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut lowest, mut size) = (null_mut(), 0);
+    // SAFETY: pthread_self(3) always succeeds.
+    let this = unsafe { libc::pthread_self() };
     // SAFETY: pthread_getattr_np(3) initializes the attributes of a running thread, if it returns 0.
-    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+    if unsafe { libc::pthread_getattr_np(this, attributes.as_mut_ptr()) } != 0 {
         return 0..0;
     }
     // SAFETY: initialized attributes, and places for the results.
-    let status = unsafe {
-        libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size)
-    };
+    let status =
+        unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size) };
     // SAFETY: initialized attributes, which are not used any more.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     if status == 0 { lowest.addr()..lowest.addr().saturating_add(size) } else { 0..0 }
