@@ -13,6 +13,10 @@ use crate::sources::mono::process::{Facts, Host, Said, Via};
 
 /// Time that a list of process ids of containers is used.
 const LISTED: Duration = Duration::from_millis(100);
+/// The same for a process that is not found by it: a program says who it is later than this after its start.
+const MISSED: Duration = Duration::from_millis(10);
+/// A list is made anew after at least this many times what the last one took, as local peers can ask for one each.
+const REST: u32 = 4;
 /// Time between the start of a process and that of its stream.
 const STARTED: Duration = Duration::from_secs(2);
 /// Names of users that are kept.
@@ -30,6 +34,8 @@ pub(super) struct ProcHost {
 #[derive(Debug)]
 struct Inner {
     at: Instant,
+    /// What it took to make the list.
+    took: Duration,
     by_pid: HashMap<u32, Vec<u32>>,
 }
 
@@ -68,15 +74,17 @@ impl ProcHost {
         users.entry(uid).or_insert_with(name).clone()
     }
 
-    /// The processes that call themselves so.
-    fn called(&self, pid: u32) -> Vec<ProcDir> {
+    /// The processes that call themselves so, by a list that is at most this old.
+    fn called(&self, pid: u32, age: Duration) -> Vec<ProcDir> {
         let calls = |dir: &ProcDir| {
             let status = dir.status()?;
             Some(status.container_pid.unwrap_or(dir.pid()))
         };
         let mut pids = vec![pid];
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.as_ref().is_none_or(|inner| inner.at.elapsed() > LISTED) {
+        let old = |inner: &Inner| inner.at.elapsed() > age.max(inner.took.saturating_mul(REST));
+        if inner.as_ref().is_none_or(old) {
+            let at = Instant::now();
             let mut by_pid: HashMap<u32, Vec<u32>> = HashMap::new();
             for (host, _) in self.proc.list().unwrap_or_default() {
                 let other = self.proc.open(host).and_then(|dir| calls(&dir));
@@ -84,7 +92,8 @@ impl ProcHost {
                     by_pid.entry(other).or_default().push(host);
                 }
             }
-            *inner = Some(Inner { at: Instant::now(), by_pid });
+            // A process that began while the list was made may not be in it.
+            *inner = Some(Inner { at, took: at.elapsed(), by_pid });
         }
         if let Some(inner) = &*inner {
             pids.extend(inner.by_pid.get(&pid).into_iter().flatten());
@@ -92,6 +101,25 @@ impl ProcHost {
         drop(inner);
         let dirs = pids.into_iter().filter_map(|pid| self.proc.open(pid));
         dirs.filter(|dir| calls(dir) == Some(pid)).collect()
+    }
+
+    /// The process of this user that says so and has the connection or the file open, as far as a list of this age
+    /// has it.
+    fn look(
+        &self,
+        via: &Via,
+        what: Holding,
+        user: u32,
+        said: &Said<'_>,
+        age: Duration,
+    ) -> Option<Facts> {
+        let called = self.called(said.pid, age);
+        self.holder(&called, what, user, said).or_else(|| {
+            let all = called.iter().filter(|dir| of(dir, user)).filter_map(|dir| self.facts(dir));
+            // A file may be closed again.
+            let closed = matches!(via, Via::File(_));
+            closed.then(|| only(all.filter(|facts| began(facts, said))))?
+        })
     }
 
     /// The process that says so and has the connection or the file open.
@@ -138,13 +166,10 @@ impl Host for ProcHost {
                 (Holding::File(file.dev(), file.ino()), file.uid())
             }
         };
-        let called = self.called(said.pid);
-        self.holder(&called, what, user, said).or_else(|| {
-            let all = called.iter().filter(|dir| of(dir, user)).filter_map(|dir| self.facts(dir));
-            // A file may be closed again.
-            let closed = matches!(via, Via::File(_));
-            closed.then(|| only(all.filter(|facts| began(facts, said))))?
-        })
+        // What is not found now is called otherwise for as long as it is connected: a container that began after
+        // the list is looked for again.
+        let look = |age| self.look(via, what, user, said, age);
+        look(LISTED).or_else(|| look(MISSED))
     }
 }
 
@@ -222,6 +247,28 @@ mod tests {
         assert_eq!(found(&[10]), Some((500, 1)));
         assert_eq!(found(&[100, 10]), Some((501, 1)));
         assert_eq!(found(&[10, 11]), None);
+    }
+
+    /// Two programs of which the second began when the first one had just been looked for.
+    #[test]
+    fn a_container_that_began_after_the_list_is_found() {
+        let root = std::env::temp_dir().join(format!("apm-mono-late-{}", std::process::id()));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = listener.local_addr().unwrap();
+        let client = TcpStream::connect(ours).unwrap();
+        let via = Via::Tcp { peer: client.local_addr().unwrap(), ours };
+        let said =
+            |started| Said { pid: 1, command: None, started: Some(Duration::from_secs(started)) };
+        let user = rustix::process::geteuid().as_raw();
+        containers(&root, user, &[10]);
+        let host = ProcHost::new(root.clone());
+        let find = |said| host.find(&via, &said).map(|facts| facts.pid);
+        assert_eq!(find(said(1_000_010)), Some(500));
+        containers(&root, user, &[10, 20]);
+        host.inner.lock().unwrap().as_mut().unwrap().took = Duration::ZERO;
+        std::thread::sleep(MISSED);
+        assert_eq!(find(said(1_000_020)), Some(501));
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]
