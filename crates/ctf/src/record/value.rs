@@ -13,7 +13,8 @@ pub enum Value {
     Unsigned(u64),
     /// A signed integer.
     Signed(i64),
-    /// An integer with mappings: its value and the first mapping that contains it.
+    /// An integer with mappings: its value and the first mapping that contains it, in the order of the
+    /// metadata. [`Mappings::of`](crate::schema::Mappings::of) has all names.
     Enumeration(i128, Option<Arc<str>>),
     /// A boolean.
     Boolean(bool),

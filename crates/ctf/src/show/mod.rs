@@ -21,7 +21,8 @@ use crate::visit::Visitor;
 pub struct TextFormatter<'n> {
     /// The text so far.
     pub line: String,
-    /// Prints several mappings of a value in braces, as babeltrace 2.1 does; 2.0 does not.
+    /// Prints several mappings of a value as babeltrace 2.1 does: sorted, in braces. 2.0 prints them
+    /// in the order of the metadata.
     pub braces: bool,
     nodes: &'n [Node],
     /// Scopes to show, and the number of those begun.
@@ -108,8 +109,10 @@ impl<'n> TextFormatter<'n> {
 
     fn mappings(&mut self, mappings: &Mappings, value: i128) {
         let mut names: Vec<_> = mappings.of(value).collect();
-        names.sort();
         let braces = self.braces && names.len() > 1;
+        if braces {
+            names.sort();
+        }
         self.line.push_str(if braces { "{ " } else { "" });
         for (n, name) in names.iter().enumerate() {
             self.line.push_str(if n == 0 { "" } else { ", " });
@@ -225,9 +228,9 @@ mod tests {
 
     #[test]
     fn compounds() {
-        let enumeration = "enum : u8 { A = 0 ... 5, B = 3, C = 9 }";
+        let enumeration = "enum : u8 { B = 0 ... 5, A = 3, C = 9 }";
         let fields = format!(
-            "{enumeration} t; struct {{ u8 a; struct {{ }} b; }} s; variant <t> {{ string A; u8 B; u8 C; }} v; u8 n[2]; string z[0];"
+            "{enumeration} t; struct {{ u8 a; struct {{ }} b; }} s; variant <t> {{ string B; u8 A; u8 C; }} v; u8 n[2]; string z[0];"
         );
         let packet = [&[3, 7][..], b"x\0", &[1, 2]].concat();
         assert_eq!(
@@ -236,7 +239,7 @@ mod tests {
         );
         assert!(
             line("", &fields, &packet, false)
-                .starts_with("{ t = ( \"A\", \"B\" : container = 3 ), ")
+                .starts_with("{ t = ( \"B\", \"A\" : container = 3 ), ")
         );
         assert_eq!(
             line("", &format!("{enumeration} t;"), &[8], true),
