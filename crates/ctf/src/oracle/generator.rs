@@ -29,6 +29,9 @@ pub(super) struct Generator<'a> {
     path: Vec<Arc<str>>,
     level: usize,
     scope: Scope,
+    /// Whether alignments are the usual ones and the byte order is that of the trace, as of most
+    /// tracers: places follow from one another.
+    usual: bool,
 }
 
 impl<'a> Generator<'a> {
@@ -40,6 +43,7 @@ impl<'a> Generator<'a> {
             path: Vec::new(),
             level: 0,
             scope: Scope::PacketHeader,
+            usual: false,
         }
     }
 
@@ -72,6 +76,7 @@ impl<'a> Generator<'a> {
 
     fn align(&mut self, usual: u64) -> u64 {
         match self.draw(6) {
+            _ if self.usual => usual,
             0 => 1,
             1 => 1 << self.draw(7),
             2 => 8,
@@ -81,6 +86,7 @@ impl<'a> Generator<'a> {
 
     pub(super) fn schema(&mut self) -> Schema {
         let mut schema = Schema { order: Some(self.order()), ..Schema::default() };
+        self.usual = self.one_in(2);
         if self.one_in(3) {
             schema.packet_header = Some(self.scope(Scope::PacketHeader, 2));
         }
@@ -246,8 +252,8 @@ impl<'a> Generator<'a> {
         Integer {
             align: self.align(if bits % 8 == 0 { 8 } else { 1 }),
             kind: number,
-            order: if self.one_in(2) { Some(self.order()) } else { None },
-            reversed: self.one_in(8),
+            order: if self.one_in(2) && !self.usual { Some(self.order()) } else { None },
+            reversed: self.one_in(8) && !self.usual,
             base: DisplayBase::Decimal,
             roles: if clock { Roles::default().with(Role::Clock) } else { Roles::default() },
             mappings,
@@ -273,7 +279,7 @@ impl<'a> Generator<'a> {
                     bits,
                     align: self.align(8),
                     order,
-                    reversed: self.one_in(8),
+                    reversed: self.one_in(8) && !self.usual,
                 })
             }
             5 => FieldClassKind::NullTerminatedString(self.encoding()),

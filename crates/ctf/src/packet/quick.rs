@@ -1,4 +1,5 @@
-//! The events of most packets: the layout of their headers is known, and all fields start at bytes.
+//! The events of most packets: the layout of their headers is known, and the places of all fields
+//! follow from the byte after the header.
 
 use super::{Event, EventVisitor, Packet};
 use crate::error::PacketError;
@@ -20,7 +21,8 @@ impl<'t, 'a> Packet<'t, 'a> {
         let (stream, mut latest, mut clock) = (self.stream, self.latest, self.cursor.clock);
         let first = self.cursor.bit;
         let Some((bytes, slots)) = self.cursor.bytes() else { return Ok(events) };
-        let (mut rest, mut cut) = (bytes, None);
+        // Bits of the last byte before `rest` that belong to no event.
+        let (mut rest, mut spare, mut cut) = (bytes, 0, None);
         while events > 0 {
             let Some(header) = stream.layout.read(rest, clock) else { break };
             let class = match latest.filter(|class| header.id == class.id) {
@@ -33,7 +35,7 @@ impl<'t, 'a> Packet<'t, 'a> {
             };
             let bit = first + (bytes.len() - rest.len()) as u64 * 8;
             let event = Event { class, cycles: header.clock, bit };
-            (rest, clock) = (header.rest, header.clock);
+            (rest, clock, spare) = (header.rest, header.clock, 0);
             let steps = match &class.code.steps {
                 Some(steps) if sink.ready(&event) => steps,
                 _ => {
@@ -48,7 +50,7 @@ impl<'t, 'a> Packet<'t, 'a> {
                 cut = Some(event);
                 break;
             };
-            rest = after;
+            (rest, spare) = (after, steps.spare);
             if wanted {
                 sink.done();
             } else {
@@ -56,7 +58,7 @@ impl<'t, 'a> Packet<'t, 'a> {
             }
             events -= 1;
         }
-        self.cursor.moved(bytes.len() - rest.len());
+        self.cursor.moved(bytes.len() - rest.len(), spare);
         (self.latest, self.cursor.clock) = (latest, clock);
         if let Some(event) = cut {
             // Once more, to find out what is wrong.

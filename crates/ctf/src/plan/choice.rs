@@ -15,6 +15,8 @@ pub(super) struct Choice {
     signed: bool,
     /// From, to, option; sorted.
     ranges: Vec<(u64, u64, u32)>,
+    /// Options of the values from 0 on, at most [`NEAR`]: most selectors are small.
+    near: Vec<Option<u32>>,
     /// Operations of each option.
     pub(super) options: Vec<Ops<usize>>,
     /// The operation after the options.
@@ -22,6 +24,9 @@ pub(super) struct Choice {
     /// Whether a value may select no option.
     pub(super) optional: bool,
 }
+
+/// Values from 0 on whose options are found without a search.
+const NEAR: u64 = 32;
 
 /// Maps a value to `u64` so that negative numbers sort before the others.
 const fn ordered(value: u64, signed: bool) -> u64 {
@@ -48,11 +53,17 @@ impl Choice {
                 ranges.iter().map(|(low, high)| ((*low).max(limits.0), (*high).min(limits.1)));
             all.extend(within.filter(|(low, high)| low <= high).map(|range| (range, option)));
         }
-        let ranges = disjoint(all)
+        let ranges: Vec<_> = disjoint(all)
             .into_iter()
             .map(|((low, high), option)| (place(low), place(high), option))
             .collect();
-        Ok(Self { signed, ranges, ..Self::default() })
+        let largest = ranges.last().map_or(0, |(_, high, _)| ordered(*high, signed));
+        let mut choice = Self { signed, ranges, ..Self::default() };
+        if largest < 1 << 63 {
+            let near = 0..=largest.min(NEAR - 1);
+            choice.near = near.map(|value| choice.search(value)).collect();
+        }
+        Ok(choice)
     }
 
     /// Allows values that select no option.
@@ -63,6 +74,13 @@ impl Choice {
     /// Index of the option for a value (for a signed value: its bits).
     #[inline]
     pub(super) fn option(&self, value: u64) -> Option<u32> {
+        match usize::try_from(value).ok().and_then(|value| self.near.get(value)) {
+            Some(option) => *option,
+            None => self.search(value),
+        }
+    }
+
+    fn search(&self, value: u64) -> Option<u32> {
         let value = ordered(value, self.signed);
         let next = self.ranges.partition_point(|(low, ..)| *low <= value);
         let (_, high, option) = self.ranges.get(next.checked_sub(1)?)?;

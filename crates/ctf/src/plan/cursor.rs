@@ -104,10 +104,10 @@ impl<'a> Cursor<'a> {
         Some((self.data.get(byte(self.bit)..byte(self.end))?, &mut self.slots))
     }
 
-    /// Advances by bytes of [`Self::bytes`].
+    /// Advances by bytes of [`Self::bytes`], except the last bits of the last one.
     #[inline]
-    pub(crate) const fn moved(&mut self, bytes: usize) {
-        self.bit += bytes as u64 * 8;
+    pub(crate) const fn moved(&mut self, bytes: usize, spare: u8) {
+        self.bit = (self.bit + bytes as u64 * 8).saturating_sub(spare as u64);
     }
 
     /// Whole bytes of content after the position, which must be at a byte.

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::choice::{self, Choice};
+use super::class::Steps;
 use super::node::{Kind, NodeId, Nodes, Target};
 use super::op::{BitField, Class, Op};
 use super::place::Place;
-use super::step::{Step, StepKind, Steps};
+use super::step::{Step, StepKind};
 use crate::ByteOrder;
 use crate::error::{DeclarationError, malformed};
 use crate::number_layout::NumberLayout;
@@ -29,7 +30,8 @@ pub(crate) struct Code {
     pub(crate) slots: u32,
     /// Whether the code updates the clock.
     pub(crate) clocked: bool,
-    /// The operations of code whose fields all start at bytes, as those of most event record classes.
+    /// The operations of code whose places follow from its start at a byte, as those of most event
+    /// record classes.
     pub(crate) steps: Option<Steps>,
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn compile(
         emit.class(class)?;
     }
     emit.settle();
-    emit.code.steps = Steps::of(&emit.code.ops, &emit.code.fixed, start.slot);
+    emit.code.steps = Steps::of(&emit.code, nodes, start.slot);
     Ok(emit.code)
 }
 

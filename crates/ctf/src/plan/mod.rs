@@ -10,9 +10,12 @@
 //! selectors refer to; emit walks in the same order. While positions are known relative to one
 //! another, fields share a block: one check that its bits are there, then loads at constant
 //! offsets. Strings, sequences, variants and unknown alignments end a block. The operations of a class
-//! whose fields all start at bytes, as of most, are kept a second time as one list of steps.
+//! whose places follow from its start at a byte, as of most, are kept a second time as lists of steps:
+//! integers at bytes and bits, structures and short arrays one after the other; elements of other
+//! arrays and options of variants in lists of their own.
 
 mod choice;
+mod class;
 mod cursor;
 mod emit;
 mod header;

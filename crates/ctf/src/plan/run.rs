@@ -53,7 +53,8 @@ fn several<'a, V: Visitor<'a> + ?Sized>(
         // Once more, to find out what is wrong.
         return steps(code, nodes, all, cursor, &mut Nobody);
     };
-    cursor.moved(bytes.len() - rest.len());
+    cursor.moved(bytes.len() - rest.len(), class.spare);
+    cursor.order = class.order.or(cursor.order);
     cursor.worked(all.len() as u64);
     Ok(())
 }

@@ -1,21 +1,17 @@
-//! Fields at constant offsets of a block: most fields of most events. Event record classes whose
-//! fields all start at bytes are a list of steps as a whole.
+//! Fields at constant offsets of a block: most fields of most events. [Classes](super::class::Steps)
+//! whose fields start at a byte, and whose other places follow from it, are lists of steps as a whole.
 
-use std::mem::take;
-
+use super::class::{List, Steps};
 use super::node::NodeId;
-use super::op::Op;
-use crate::limits;
+use super::op::BitField;
+use crate::ByteOrder;
+use crate::bits;
 use crate::number_layout::{NumberLayout, number_layouts};
 use crate::schema::Encoding;
 use crate::string;
-use crate::visit::{Nobody, Packed, Visitor};
+use crate::visit::{Packed, Visitor};
 
-/// Operations of the longest class of steps: what [`limits::WORK_FOR_BIT`] allows for the shortest
-/// header of a known layout, so that the work of such events needs no account.
-const MOST: u64 = limits::WORK_FOR_BIT * 32;
-
-/// A field at a constant offset of its block, or another step of a [class](Steps).
+/// A field at a constant offset of its block, or another step of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) kind: StepKind,
@@ -23,115 +19,79 @@ pub(super) struct Step {
     pub(super) element: NumberLayout,
     /// Bytes from the start of the block.
     pub(super) at: u32,
-    /// Size in bytes, or of an element; a slot.
+    /// Size in bytes, or of an element; a slot; [shifts](Step::bits) of a bit field; a number of
+    /// members; the index of a loop or selection.
     pub(super) bytes: u32,
     pub(super) node: NodeId,
 }
 
+/// Bits of [`Step::bytes`] of a bit field: its first bit within a byte is in the third byte.
+const FIRST: u32 = 16;
+const BIG: u32 = 1 << 24;
+const SIGNED: u32 = 1 << 25;
+
 impl Step {
+    /// A step that is no field at a constant offset.
+    pub(super) fn plain(kind: StepKind, at: u32, bytes: u32) -> Self {
+        Self { kind, element: NumberLayout::U8, at, bytes, node: NodeId::default() }
+    }
+
     /// The slot, if it is a step of this kind.
-    fn slot(&self, kind: StepKind) -> Option<u32> {
+    pub(super) fn slot(&self, kind: StepKind) -> Option<u32> {
         (self.kind == kind).then_some(self.bytes)
     }
-}
 
-/// A class whose fields all start and end at bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Steps {
-    all: Vec<Step>,
-    /// Those that lead to the end of the fields.
-    moving: Vec<Step>,
-    /// Bytes of the last block, if nothing is after it.
-    tail: u32,
-}
-
-impl Steps {
-    /// The steps of code with these fields of its blocks. Slots below `own` are for other code, too.
-    /// `None`: there are too many, or an operation is no step.
-    pub(super) fn of(ops: &[Op], fixed: &[Step], own: u32) -> Option<Self> {
-        if ops.len() as u64 > MOST {
-            return None;
-        }
-        let (mut all, tail) = list(ops, fixed)?;
-        // The length of a field is most often the integer before it, and of no other field.
-        let mut saved = None;
-        all.retain(|step| {
-            let before = std::mem::replace(&mut saved, step.slot(StepKind::Save));
-            before.is_none() || step.slot(StepKind::Load) != before
-        });
-        let loaded: Vec<_> = all.iter().filter_map(|step| step.slot(StepKind::Load)).collect();
-        all.retain(|step| {
-            step.slot(StepKind::Save).is_none_or(|slot| slot < own || loaded.contains(&slot))
-        });
-        let after = all.iter().skip(1).map(|step| step.kind).chain([StepKind::Load]);
-        let moving = all.iter().zip(after).filter(|(step, after)| {
-            step.kind.moves() || *after == StepKind::Save || after.has_length()
-        });
-        let moving = moving.map(|(step, _)| *step).collect();
-        Some(Self { all, moving, tail })
+    /// An integer at a bit offset. The lowest byte of `bytes` is the shift of eight bytes to the left
+    /// that drops what is before the field, the next one the shift to the right after it.
+    pub(super) fn bits(form: BitField, signed: bool, bit: u64, node: NodeId) -> Option<Self> {
+        let (first, count) = (u32::try_from(bit % 8).ok()?, u32::from(form.bits));
+        let big = form.order == ByteOrder::Big;
+        let left = if big { Some(first) } else { 64_u32.checked_sub(first + count) };
+        let kind = match (signed, big) {
+            _ if first + count > 64 => StepKind::AnyBits,
+            (false, false) => StepKind::BitsLe,
+            (false, true) => StepKind::BitsBe,
+            (true, false) => StepKind::SignedLe,
+            (true, true) => StepKind::SignedBe,
+        };
+        let right = 64_u32.checked_sub(count).filter(|right| *right < 64)?;
+        let bytes = left.unwrap_or_default() | right << 8 | first << FIRST;
+        let bytes = bytes | if big { BIG } else { 0 } | if signed { SIGNED } else { 0 };
+        let at = u32::try_from(bit / 8).ok()?;
+        Some(Self { kind, element: NumberLayout::U8, at, bytes, node })
     }
 
-    /// Decodes the fields at the front of `bytes` and returns the bytes after them; `None`: some are
-    /// missing.
+    /// The field with its bits at the top of a word.
     #[inline(always)]
-    pub(crate) fn read<'a, V: Visitor<'a> + ?Sized>(
-        &self,
-        bytes: &'a [u8],
-        slots: &mut [u64],
-        visitor: &mut V,
-    ) -> Option<&'a [u8]> {
-        run(&self.all, bytes, slots, visitor)?.get(self.tail as usize..)
+    fn top(&self, word: u64) -> u64 {
+        word << (self.bytes & 63)
     }
 
-    /// As [`Self::read`], for nobody.
-    #[inline(never)]
-    pub(crate) fn skip<'a>(&self, bytes: &'a [u8], slots: &mut [u64]) -> Option<&'a [u8]> {
-        run(&self.moving, bytes, slots, &mut Nobody)?.get(self.tail as usize..)
+    /// Bits above the field.
+    #[inline(always)]
+    fn above(&self) -> u32 {
+        self.bytes >> 8 & 63
     }
 }
 
-/// The steps of code, and the bytes of the last block if nothing is after it.
-fn list(ops: &[Op], fixed: &[Step]) -> Option<(Vec<Step>, u32)> {
-    let plain = |kind, at, bytes| Step {
-        kind,
-        element: NumberLayout::U8,
-        at,
-        bytes,
-        node: NodeId::default(),
-    };
-    let fields = |first: u32, count: u16| {
-        let first = first as usize;
-        fixed.get(first..first + usize::from(count))
-    };
-    // Bytes of the open block.
-    let (mut steps, mut open) = (Vec::new(), 0);
-    for op in ops {
-        match *op {
-            Op::Block { align, count, bits, first }
-                if open == 0 && align <= 3 && bits.is_multiple_of(8) =>
-            {
-                steps.extend_from_slice(fields(first, count)?);
-                open = bits / 8;
-            }
-            Op::More { count, first } => steps.extend_from_slice(fields(first, count)?),
-            Op::Save { slot } => steps.push(plain(StepKind::Save, 0, slot)),
-            Op::Text { encoding: Encoding::Utf8, node } => {
-                steps.push(Step { node, ..plain(StepKind::Text, take(&mut open), 0) });
-            }
-            Op::CharsOf { encoding: Encoding::Utf8, slot, node } => {
-                steps.push(plain(StepKind::Load, 0, slot));
-                steps.push(Step { node, ..plain(StepKind::CharsOf, take(&mut open), 1) });
-            }
-            Op::PackedOf { layout, slot, node } => {
-                let size = u32::try_from(layout.size()).ok()?;
-                steps.push(plain(StepKind::Load, 0, slot));
-                let step = plain(StepKind::PackedOf, take(&mut open), size);
-                steps.push(Step { node, element: layout, ..step });
-            }
-            _ => return None,
-        }
+/// Reports an integer at a bit offset, of nine bytes or at the end of the content.
+#[inline(never)]
+fn any_bits<'a, V: Visitor<'a> + ?Sized>(
+    field: &Step,
+    bytes: &'a [u8],
+    visitor: &mut V,
+) -> Option<u64> {
+    let count = 64 - field.above();
+    let bit = u64::from(field.at) * 8 + u64::from(field.bytes >> FIRST & 7);
+    let order = if field.bytes & BIG == 0 { ByteOrder::Little } else { ByteOrder::Big };
+    let value = bits::read(bytes, bit, count, order)?;
+    if field.bytes & SIGNED == 0 {
+        visitor.unsigned(field.node, value);
+        return Some(value);
     }
-    Some((steps, open))
+    let value = bits::sign(value, count);
+    visitor.signed(field.node, value);
+    Some(value.cast_unsigned())
 }
 
 /// The bits of a number as stored for lengths and selectors. (Lengths and selectors are never
@@ -174,10 +134,24 @@ macro_rules! define {
             /// A static-length array of numbers without padding.
             Packed,
 
+            /// An unsigned integer at a bit offset.
+            BitsLe,
+            BitsBe,
+            /// A signed one.
+            SignedLe,
+            SignedBe,
+            /// Either, if eight bytes do not have it.
+            AnyBits,
+            /// A structure begins.
+            Open,
+            /// It ends.
+            Close,
             /// Saves the last integer.
             Save,
             /// Loads it.
             Load,
+            /// Loads a constant.
+            Set,
             /// Ends a block; after it is a null-terminated string.
             Text,
             /// Ends a block; after it is a string. The last integer is its length.
@@ -185,6 +159,10 @@ macro_rules! define {
             /// Ends a block; after it is an array of numbers without padding. The last integer is its
             /// length.
             PackedOf,
+            /// Ends a block; after it is any other array. The last integer is its length.
+            Repeat,
+            /// Ends a block; after it is a variant or an optional. The last integer is its selector.
+            Select,
         }
 
         impl From<NumberLayout> for StepKind {
@@ -220,26 +198,38 @@ macro_rules! define {
                     0
                 }
                 // All are named, so that the jump needs no check.
-                StepKind::Save
+                StepKind::BitsLe
+                | StepKind::BitsBe
+                | StepKind::SignedLe
+                | StepKind::SignedBe
+                | StepKind::AnyBits
+                | StepKind::Open
+                | StepKind::Close
+                | StepKind::Save
                 | StepKind::Load
+                | StepKind::Set
                 | StepKind::Text
                 | StepKind::CharsOf
-                | StepKind::PackedOf => return None,
+                | StepKind::PackedOf
+                | StepKind::Repeat
+                | StepKind::Select => return None,
             })
         }
 
-        /// Decodes steps from the front of `bytes`. Returns the bytes from the last block on.
+        /// Decodes a list of steps of a class from the front of `bytes`, all or those that lead to its
+        /// end. Returns the bytes after it.
         ///
         /// A single jump for each step, whether it is at a constant offset or not.
         #[inline(always)]
-        fn run<'a, V: Visitor<'a> + ?Sized>(
-            steps: &[Step],
+        pub(super) fn run<'a, V: Visitor<'a> + ?Sized, const ALL: bool>(
+            class: &Steps,
+            list: &List,
             bytes: &'a [u8],
             slots: &mut [u64],
             visitor: &mut V,
         ) -> Option<&'a [u8]> {
             let (mut rest, mut last) = (bytes, 0_u64);
-            for step in steps {
+            for step in if ALL { &list.all } else { &list.moving } {
                 let (at, node) = (step.at as usize, step.node);
                 match step.kind {
                     $(StepKind::$name => {
@@ -252,8 +242,44 @@ macro_rules! define {
                         visitor.string(node, string::until_nul(bytes, Encoding::Utf8));
                     }
                     StepKind::Blob | StepKind::Packed => rare(step, rest, visitor)?,
+                    StepKind::BitsLe => last = match load(rest, at) {
+                        Some(word) => {
+                            let value = step.top(u64::from_le_bytes(word)) >> step.above();
+                            visitor.unsigned(node, value);
+                            value
+                        }
+                        None => any_bits(step, rest, visitor)?,
+                    },
+                    StepKind::BitsBe => last = match load(rest, at) {
+                        Some(word) => {
+                            let value = step.top(u64::from_be_bytes(word)) >> step.above();
+                            visitor.unsigned(node, value);
+                            value
+                        }
+                        None => any_bits(step, rest, visitor)?,
+                    },
+                    StepKind::SignedLe => last = match load(rest, at) {
+                        Some(word) => {
+                            let value = step.top(u64::from_le_bytes(word)).cast_signed() >> step.above();
+                            visitor.signed(node, value);
+                            value.cast_unsigned()
+                        }
+                        None => any_bits(step, rest, visitor)?,
+                    },
+                    StepKind::SignedBe => last = match load(rest, at) {
+                        Some(word) => {
+                            let value = step.top(u64::from_be_bytes(word)).cast_signed() >> step.above();
+                            visitor.signed(node, value);
+                            value.cast_unsigned()
+                        }
+                        None => any_bits(step, rest, visitor)?,
+                    },
+                    StepKind::AnyBits => last = any_bits(step, rest, visitor)?,
+                    StepKind::Open => visitor.open(node, step.bytes.into()),
+                    StepKind::Close => visitor.close(node),
                     StepKind::Save => *slots.get_mut(step.bytes as usize)? = last,
                     StepKind::Load => last = *slots.get(step.bytes as usize)?,
+                    StepKind::Set => last = u64::from(step.at) << 32 | u64::from(step.bytes),
                     StepKind::Text => {
                         rest = rest.get(at..)?;
                         let text = rest.get(..string::zero_byte(rest)?)?;
@@ -273,23 +299,29 @@ macro_rules! define {
                         (items, rest) = rest.get(at..)?.split_at_checked(size)?;
                         visitor.packed(node, Packed::new(items, step.element));
                     }
+                    StepKind::Repeat => {
+                        rest = class.repeat::<V, ALL>(step, last, rest.get(at..)?, slots, visitor)?;
+                    }
+                    StepKind::Select => {
+                        rest = class.select::<V, ALL>(step, last, rest.get(at..)?, slots, visitor)?;
+                    }
                 }
             }
-            Some(rest)
+            rest.get(list.tail as usize..)
         }
     };
 }
 number_layouts!(define);
 
 impl StepKind {
-    /// Whether the field's length is the last integer.
-    fn has_length(self) -> bool {
-        matches!(self, Self::CharsOf | Self::PackedOf)
+    /// Whether the field's length or selector is the last integer.
+    pub(super) fn has_length(self) -> bool {
+        matches!(self, Self::CharsOf | Self::PackedOf | Self::Repeat | Self::Select)
     }
 
     /// Whether it is needed to find the end of the fields.
-    fn moves(self) -> bool {
-        self.has_length() || matches!(self, Self::Save | Self::Load | Self::Text)
+    pub(super) fn moves(self) -> bool {
+        self.has_length() || matches!(self, Self::Save | Self::Load | Self::Set | Self::Text)
     }
 }
 
