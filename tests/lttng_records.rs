@@ -219,9 +219,8 @@ impl Walk<'_> {
 
     fn number(&mut self, node: NodeId, value: i128) {
         let mappings = self.nodes.get(node.index()).and_then(|n| n.mappings.as_ref());
-        let mut names: Vec<&str> =
+        let names: Vec<&str> =
             mappings.iter().flat_map(|l| l.of(value)).map(|name| &**name).collect();
-        names.sort_unstable();
         let mapping = match names[..] {
             [] => None,
             [one] => Some(one.to_owned()),

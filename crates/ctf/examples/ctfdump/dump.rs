@@ -1,10 +1,15 @@
 //! Lines of text, as babeltrace2 prints them.
 
+// Tests take this file from its place.
+#[path = "counts.rs"]
+mod counts;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
+use counts::Counts;
 use ctf::fs::Session;
 use ctf::schema::{ClockClass, EnvValue, Schema};
 use ctf::show::TextFormatter;
@@ -52,6 +57,21 @@ pub(crate) fn dump(session: &Session, how: How, out: &mut dyn Write) -> std::io:
         report: Report::default(),
         whole: 0,
     };
+    if how == How::Counts {
+        let mut counts = Counts::new(lines);
+        loop {
+            match reader.read(usize::MAX, &mut counts) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => counts.lines.report.errors.push(error.to_string()),
+            }
+        }
+        let report = counts.report();
+        for (name, count) in &report.counts {
+            writeln!(out, "{count:>10} {name}")?;
+        }
+        return Ok(report);
+    }
     loop {
         match reader.read(EVENTS, &mut lines) {
             Ok(true) => {}
@@ -63,11 +83,6 @@ pub(crate) fn dump(session: &Session, how: How, out: &mut dyn Write) -> std::io:
         }
     }
     lines.write(out)?;
-    if how == How::Counts {
-        for (name, count) in &lines.report.counts {
-            writeln!(out, "{count:>10} {name}")?;
-        }
-    }
     Ok(lines.report)
 }
 
@@ -290,14 +305,6 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Lines<'t> {
     }
 
     fn event(&mut self, n: usize, event: &Event<'t>, nanoseconds: Option<i128>) {
-        if self.how == How::Counts {
-            if let Some(count) = self.report.counts.get_mut(&*event.class.name) {
-                *count += 1;
-            } else {
-                self.report.counts.insert(event.class.name.to_string(), 1);
-            }
-            return;
-        }
         // A line that was not completed is dropped.
         self.text.line.truncate(self.whole);
         if let Some(nanoseconds) = nanoseconds {
@@ -314,60 +321,42 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Lines<'t> {
     }
 
     fn done(&mut self, _: usize) {
-        if self.how != How::Counts {
-            self.text.end();
-            self.text.line.push('\n');
-            self.whole = self.text.line.len();
-        }
+        self.text.end();
+        self.text.line.push('\n');
+        self.whole = self.text.line.len();
     }
 }
 
 impl<'a> Visitor<'a> for Lines<'_> {
     fn unsigned(&mut self, node: NodeId, value: u64) {
-        if self.how != How::Counts {
-            self.text.unsigned(node, value);
-        }
+        self.text.unsigned(node, value);
     }
 
     fn signed(&mut self, node: NodeId, value: i64) {
-        if self.how != How::Counts {
-            self.text.signed(node, value);
-        }
+        self.text.signed(node, value);
     }
 
     fn float(&mut self, node: NodeId, value: f64) {
-        if self.how != How::Counts {
-            self.text.float(node, value);
-        }
+        self.text.float(node, value);
     }
 
     fn string(&mut self, node: NodeId, value: &'a [u8]) {
-        if self.how != How::Counts {
-            self.text.string(node, value);
-        }
+        self.text.string(node, value);
     }
 
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        if self.how != How::Counts {
-            self.text.blob(node, value);
-        }
+        self.text.blob(node, value);
     }
 
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-        if self.how != How::Counts {
-            self.text.packed(node, items);
-        }
+        self.text.packed(node, items);
     }
 
     fn open(&mut self, node: NodeId, count: u64) {
-        if self.how != How::Counts {
-            self.text.open(node, count);
-        }
+        self.text.open(node, count);
     }
 
     fn close(&mut self, node: NodeId) {
-        if self.how != How::Counts {
-            self.text.close(node);
-        }
+        self.text.close(node);
     }
 }

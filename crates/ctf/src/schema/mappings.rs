@@ -238,8 +238,9 @@ mod tests {
     /// The cases and texts of babeltrace2 2.0.4.
     #[test]
     fn labels_come_in_the_order_of_the_metadata() {
+        type Ranges<'a> = &'a [(&'a str, i128, i128)];
         type Cases<'a> = &'a [(i128, Option<&'a str>)];
-        let all: [(&[(&str, i128, i128)], Cases<'_>); 4] = [
+        let all: [(Ranges<'_>, Cases<'_>); 4] = [
             (
                 &[("Z", 1, 9), ("A", 5, 20)],
                 &[(6, Some("\"Z\", \"A\"")), (1, Some("Z")), (12, Some("A")), (30, None)],
