@@ -37,7 +37,8 @@ meters = [\"Shop\"]
 profile_every = \"10s\"
 profile_time = \"1s\""
     {
-        printf '[lttng]\nrelays = ["127.0.0.1:%s"]\nview = ["*"]\n' "$RELAY_PORT"
+        # As docs/page.md and docs/grafana.md say.
+        printf '[lttng]\nrelays = ["127.0.0.1:%s"]\nview = ["*"]\n[access]\npmproxy = "read"\n' "$RELAY_PORT"
         if [ -n "${SCENE_CONFIG:-}" ]; then cat; fi
     } >"$D/scene.toml"
     write_config <"$D/scene.toml"

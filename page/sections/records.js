@@ -119,7 +119,7 @@ const Records = {
     const denied = app.values.one('apm.self.access.denied');
     if (asked && !got) {
       return emptyState('Event records are refused to this client',
-        'pmproxy asks over TCP, so that the PMDA takes it for a remote client. Use the host local: (press h), or set allow_remote in [events] of apm.toml.' + (denied > 0 && reason ? ' The PMDA says: ' + reason : ''), 'events.allow_remote = true');
+        'Everyone who reaches pmproxy would see them. To allow that, use the host local: (press h), write pmproxy = "read" in [access] of apm.toml, and run pkill -HUP -x pmdaapm.' + (denied > 0 && reason ? ' The PMDA says: ' + reason : ''), '[access] pmproxy = "read"');
     }
     if (asked && this.order === 'slowest') return emptyState('No ' + title + ' in the last 5 minutes');
     if (app.service && !asked) return emptyState(keyName(app.service) + ' has no ' + title, 'Choose other records, or press Esc for all services.');

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pmda::process::{group_id, user_id};
+use pmda::process::{Clients, group_id, user_id};
 
 use super::credentials::Credentials;
 use crate::catalogue::Stat;
@@ -18,6 +18,7 @@ pub(super) struct Permit {
     gids: Vec<u32>,
     hosts: Vec<Network>,
     remote: bool,
+    pmproxy: bool,
 }
 
 impl Permit {
@@ -46,21 +47,32 @@ impl Permit {
             users: allow.users.clone(),
             hosts: allow.hosts.clone(),
             remote: allow.remote,
+            pmproxy: allow.pmproxy,
         }
     }
 
     /// Whether a context has this right.
     pub(super) fn holds(&self, who: &mut Credentials, now: Duration) -> bool {
+        if who.is_pmproxy() && !self.pmproxy {
+            // Who asks may be anywhere: only a name that pmcd has authenticated tells more.
+            return self.remote || who.user().is_some_and(|user| !self.listed || self.names(user));
+        }
         if !who.known() {
             let listed = |far| self.hosts.iter().any(|host| host.contains(far));
+            let direct = |clients: &Clients| self.pmproxy || !clients.pmproxy();
             return self.remote
-                || !self.listed && who.among(now, |clients| clients.all_here_or(listed))
-                || !self.hosts.is_empty() && who.among(now, |clients| clients.all_from(listed));
+                || !self.listed && who.among(now, |all| direct(all) && all.all_here_or(listed))
+                || !self.hosts.is_empty()
+                    && who.among(now, |all| direct(all) && all.all_from(listed));
         }
         !self.listed
             || who.uid().is_some_and(|uid| self.uids.contains(&uid))
-            || who.user().is_some_and(|user| self.users.iter().any(|u| u == user))
+            || who.user().is_some_and(|user| self.names(user))
             || (!self.gids.is_empty() && who.groups().iter().any(|gid| self.gids.contains(gid)))
+    }
+
+    fn names(&self, user: &str) -> bool {
+        self.users.iter().any(|listed| listed == user)
     }
 }
 
@@ -106,6 +118,13 @@ impl Access {
         stats.add(Stat::AccessDenied, 1);
         let who_is = who.shown();
         let why = match who.hosts() {
+            _ if who.is_pmproxy() => {
+                format!("{who_is} may not {what}: see pmproxy in [access] of apm.toml")
+            }
+            _ if who.among_pmproxy() => format!(
+                "{who_is} may not {what}: over TCP and without credentials, every client may be pmproxy's while that \
+                 is connected to pmcd; connect to local: instead, or see pmproxy in [access] of apm.toml"
+            ),
             [] => format!("{who_is} may not {what}: see [events] and [access] in apm.toml"),
             [host, more @ ..] => {
                 let and = match more.len() {
@@ -128,8 +147,6 @@ impl Access {
 
 #[cfg(test)]
 mod tests {
-    use pmda::process::Clients;
-
     use super::*;
 
     fn who(uid: Option<u32>, user: Option<&str>) -> Credentials {
@@ -146,6 +163,33 @@ mod tests {
 
     fn holds(allow: &Allow, mut who: Credentials) -> bool {
         Permit::new(allow).holds(&mut who, Duration::MAX)
+    }
+
+    #[test]
+    fn clients_of_pmproxy_count_as_elsewhere_unless_the_administrator_says_otherwise() {
+        let proxied = |user| Credentials::of_pmproxy(Some(0), user);
+        let over_tcp = || {
+            let here = vec!["127.0.0.1".parse().expect("an address")];
+            Credentials::of(None, None, Some(Clients::new(here, Vec::new()).with_pmproxy()))
+        };
+        let nobody = Allow::default();
+        assert!(!holds(&nobody, proxied(None)) && !holds(&nobody, over_tcp()));
+        assert!(holds(&nobody, who(Some(0), None)), "others of its user");
+        assert!(holds(&nobody, proxied(Some("ann"))), "pmcd has authenticated her");
+        let root = Allow { uids: vec![0], users: vec!["root".into()], ..Allow::default() };
+        assert!(!holds(&root, proxied(None)), "root is pmproxy's user, not the client");
+        assert!(!holds(&root, proxied(Some("ann"))) && holds(&root, proxied(Some("root"))));
+        let here = "127.0.0.0/8".parse().expect("a network");
+        assert!(!holds(&Allow { hosts: vec![here], ..Allow::default() }, over_tcp()));
+        for says in [
+            Allow { remote: true, ..Allow::default() },
+            Allow { pmproxy: true, ..Allow::default() },
+        ] {
+            assert!(holds(&says, proxied(None)) && holds(&says, over_tcp()));
+        }
+        let listed = Allow { uids: vec![7], pmproxy: true, ..Allow::default() };
+        assert!(!holds(&listed, proxied(None)) && !holds(&listed, over_tcp()));
+        assert!(holds(&Allow { uids: vec![0], ..listed }, proxied(None)));
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(super) struct Contexts {
 }
 
 /// The owner of a refused filter. A user sees it in other contexts too, since the context of
-/// pmstore(1) ends with it; an unknown user's is seen in the same context only.
+/// pmstore(1) ends with it; an unknown user's, and that of a client of pmproxy, is seen in the same context only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum RefusalOwner {
     User(u32),
@@ -127,6 +127,7 @@ impl Contexts {
     fn whose(&self, ctx: ContextId) -> RefusalOwner {
         self.by_number
             .get(&ctx)
+            .filter(|c| !c.who.is_pmproxy())
             .and_then(|c| c.who.uid())
             .map_or(RefusalOwner::Context(ctx), RefusalOwner::User)
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use pmda::Attribute;
-use pmda::process::{Clients, groups_of};
+use pmda::process::{Clients, groups_of, may_be_pmproxy};
 
 /// How long a list of pmcd's connections is used.
 const CONNECTIONS_FOR: Duration = Duration::from_secs(1);
@@ -16,6 +16,8 @@ pub(super) struct Credentials {
     uid: Option<u32>,
     gid: Option<u32>,
     user: Option<String>,
+    /// The client is pmproxy: `uid` and `gid` are not those of who asks.
+    pmproxy: bool,
     groups: OnceCell<Vec<u32>>,
     /// A list of pmcd's connections that includes this client's, and its time.
     seen: Option<(Duration, Option<Clients>)>,
@@ -27,6 +29,7 @@ impl Credentials {
         match attribute {
             Attribute::UserId(uid) => self.uid = uid,
             Attribute::GroupId(gid) => self.gid = gid,
+            Attribute::ProcessId(pid) => self.pmproxy = pid.is_none_or(may_be_pmproxy),
             Attribute::UserName(user) => self.user = user,
             _ => {}
         }
@@ -44,9 +47,20 @@ impl Credentials {
     pub(super) fn shown(&self) -> String {
         match (&self.user, self.uid) {
             (Some(user), _) => format!("user {user}"),
+            (None, _) if self.pmproxy => "a client of pmproxy".into(),
             (None, Some(uid)) => format!("uid {uid}"),
             (None, None) => "an unknown user".into(),
         }
+    }
+
+    /// Whether it asks for clients that may be anywhere.
+    pub(super) const fn is_pmproxy(&self) -> bool {
+        self.pmproxy
+    }
+
+    /// Whether one of pmcd's TCP connections of this host may be pmproxy's, as of their last list.
+    pub(super) fn among_pmproxy(&self) -> bool {
+        self.seen.as_ref().and_then(|(_, seen)| seen.as_ref()).is_some_and(Clients::pmproxy)
     }
 
     pub(super) const fn known(&self) -> bool {
@@ -86,6 +100,11 @@ impl Credentials {
 
 #[cfg(test)]
 impl Credentials {
+    /// A client that comes through pmproxy.
+    pub(super) fn of_pmproxy(uid: Option<u32>, user: Option<&str>) -> Self {
+        Self { pmproxy: true, ..Self::of(uid, user, None) }
+    }
+
     /// A client while pmcd has these connections, or unknown ones: the test does not depend on the
     /// connections of this host.
     pub(super) fn of(uid: Option<u32>, user: Option<&str>, clients: Option<Clients>) -> Self {

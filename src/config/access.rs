@@ -125,9 +125,24 @@ impl Table for Events {
     }
 }
 
-/// `[access]`: storing to metrics.
+/// What clients of pmproxy may do beyond what unauthenticated clients on other hosts may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pmproxy {
+    /// Nothing.
+    #[default]
+    Remote,
+    /// They see records as its user on this host does.
+    Read,
+    /// They also store as its user on this host may.
+    Store,
+}
+
+/// `[access]`: storing to metrics, and clients of pmproxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
+    /// What clients of pmproxy may do.
+    pub pmproxy: Pmproxy,
     /// Clients that may store.
     pub allow: AllowKeys,
     /// `[access.control]`, instead of `allow`.
@@ -136,13 +151,25 @@ pub struct Access {
     pub filter: Option<AllowKeys>,
 }
 
+impl Access {
+    /// The keys of `[access]`, beside those of [`AllowKeys`].
+    pub(super) const KEYS: &'static [Key] = &[key(
+        "pmproxy",
+        "\"remote\"",
+        "remote, read or store",
+        "What clients of pmproxy may do: what unauthenticated clients on other hosts may, also see records, also store.",
+    )];
+}
+
 impl Table for Access {
     fn keys(&self) -> Vec<&'static str> {
-        self.allow.keys().into_iter().chain(["control", "filter"]).collect()
+        let own = Self::KEYS.iter().map(|key| key.name).chain(self.allow.keys());
+        own.chain(["control", "filter"]).collect()
     }
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
+            "pmproxy" => self.pmproxy = map.next_value()?,
             "control" => self.control = Some(map.next_value()?),
             "filter" => self.filter = Some(map.next_value()?),
             _ => self.allow.read(key, map)?,
@@ -161,16 +188,21 @@ impl From<&AllowKeys> for Allow {
             groups: allow_groups,
             hosts: allow_hosts,
             remote: allow_remote,
+            pmproxy: false,
         }
     }
 }
 
 /// The rights that the two sections give.
 pub(super) fn rights(events: &Events, access: &Access) -> Rights {
-    let or = |own: &Option<AllowKeys>, all: &AllowKeys| Allow::from(own.as_ref().unwrap_or(all));
+    let (reads, stores) = (access.pmproxy != Pmproxy::Remote, access.pmproxy == Pmproxy::Store);
+    let or = |own: &Option<AllowKeys>, all: &AllowKeys, pmproxy| Allow {
+        pmproxy,
+        ..Allow::from(own.as_ref().unwrap_or(all))
+    };
     Rights {
-        events: events.sources.iter().map(|(_, own)| or(own, &events.allow)).collect(),
-        control: or(&access.control, &access.allow),
-        filter: or(&access.filter, &access.allow),
+        events: events.sources.iter().map(|(_, own)| or(own, &events.allow, reads)).collect(),
+        control: or(&access.control, &access.allow, stores),
+        filter: or(&access.filter, &access.allow, stores),
     }
 }

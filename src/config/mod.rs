@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess};
 
-pub use self::access::{Access, AllowKeys, Events};
+pub use self::access::{Access, AllowKeys, Events, Pmproxy};
 pub use self::limits::{LimitKeys, Log};
 pub use self::reference::reference;
 pub use self::section::{Key, Section};

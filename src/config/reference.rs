@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Sections;
-use super::access::{AllowKeys, Events};
+use super::access::{Access, AllowKeys, Events};
 use super::limits::{LimitKeys, Log};
 use super::section::{Key, Section};
 
@@ -35,8 +35,9 @@ pub fn reference<S: Sections>() -> String {
     );
     section(&mut out, "[events]", &own, &[Events::KEYS, AllowKeys::KEYS]);
     let own = "Who may store with pmstore(1) to controls and filters. The same keys in \
-               `[access.control]` and `[access.filter]` hold for the one kind instead.\n\n";
-    section(&mut out, "[access]", own, &[AllowKeys::KEYS]);
+               `[access.control]` and `[access.filter]` hold for the one kind instead; `pmproxy` holds for \
+               records too.\n\n";
+    section(&mut out, "[access]", own, &[Access::KEYS, AllowKeys::KEYS]);
     section(&mut out, "[limits]", "Bounds on what peers can cause.\n\n", &[LimitKeys::KEYS]);
     section(&mut out, "[log]", "", &[Log::KEYS]);
     out

@@ -98,6 +98,25 @@ fn a_source_or_a_kind_of_request_has_its_own_rights_or_those_of_its_section() {
 }
 
 #[test]
+fn clients_of_pmproxy_read_and_store_only_if_told_so() {
+    for (text, reads, stores) in [
+        ("", false, false),
+        ("[access]\npmproxy = 'remote'", false, false),
+        ("[access]\npmproxy = 'read'", true, false),
+        ("[access]\npmproxy = 'store'\n[access.control]\nallow_uids = [7]", true, true),
+    ] {
+        let rights = parse(text).expect("sound").rights();
+        assert!(rights.events.iter().all(|allow| allow.pmproxy == reads), "{text}");
+        assert!(
+            [&rights.control, &rights.filter].iter().all(|allow| allow.pmproxy == stores),
+            "{text}"
+        );
+    }
+    let error = parse("[access]\npmproxy = 'all'").expect_err("must be refused");
+    assert!(error.contains("`remote`, `read`, `store`"), "{error}");
+}
+
+#[test]
 fn a_reload_reports_what_needs_a_restart() {
     let old = parse("").expect("sound");
     let new = parse("[events]\nmax_records = 5").expect("sound");

@@ -16,6 +16,8 @@ pub struct Allow {
     pub hosts: Vec<Network>,
     /// Also unauthenticated clients on other hosts.
     pub remote: bool,
+    /// Clients of pmproxy(1) count as clients of this host. Else they count as on other hosts.
+    pub pmproxy: bool,
 }
 
 impl std::fmt::Display for Allow {
@@ -32,6 +34,9 @@ impl std::fmt::Display for Allow {
         whom.extend(self.hosts.iter().map(|h| format!("host {h}")));
         if self.remote {
             whom.push("the unauthenticated on other hosts".into());
+        }
+        if self.pmproxy {
+            whom.push("clients of pmproxy".into());
         }
         f.write_str(&whom.join(", "))
     }

@@ -34,3 +34,4 @@ pub type PmdaResult = pmResult;
 pub const PCP_ATTR_USERNAME: i32 = 5;
 pub const PCP_ATTR_USERID: i32 = 11;
 pub const PCP_ATTR_GROUPID: i32 = 12;
+pub const PCP_ATTR_PROCESSID: i32 = 14;

@@ -61,6 +61,9 @@ pub enum Attribute {
     UserId(Option<u32>),
     /// `PCP_ATTR_GROUPID`; `None` if pmcd's text is not a number.
     GroupId(Option<u32>),
+    /// `PCP_ATTR_PROCESSID`: the process that has connected to pmcd's Unix socket; `None` if pmcd's text is not a
+    /// number.
+    ProcessId(Option<u32>),
     /// `PCP_ATTR_USERNAME`: the name of an authenticated user.
     UserName(Option<String>),
     /// Another key of `PCP_ATTR_*` with its text.
@@ -73,6 +76,7 @@ impl Attribute {
         match key {
             sys::PCP_ATTR_USERID => Self::UserId(number()),
             sys::PCP_ATTR_GROUPID => Self::GroupId(number()),
+            sys::PCP_ATTR_PROCESSID => Self::ProcessId(number()),
             sys::PCP_ATTR_USERNAME => Self::UserName(text),
             key => Self::Other(key, text),
         }

@@ -60,7 +60,7 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   }));
   await mode(good, 'refused');
   await show(page, 'records');
-  await verdict('refused event records are told, and what helps', () => until(async () => /refused/.test(await text(page, '#records')) && /allow_remote/.test(await text(page, '#records'))));
+  await verdict('refused event records are told, and what helps', () => until(async () => /refused/.test(await text(page, '#records')) && /pmproxy = "read"/.test(await text(page, '#records'))));
   await mode(good, 'ok');
   await verdict('no error in it', () => noErrors(wrong));
   await page.close();

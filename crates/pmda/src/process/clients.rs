@@ -6,10 +6,13 @@
 //! not readable for other users, and an order in time proves nothing. But each client uses one of
 //! the existing connections. While all of them come from permitted hosts, every client without
 //! credentials is permitted; as soon as one comes from elsewhere, any such client may be using that
-//! one.
+//! one. The same holds for connections of pmproxy(1), which come from this host and ask for clients that may be
+//! anywhere.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::pmproxy::{End, has_any};
 
 /// `PMCD_PORT` by default.
 const PMCD_PORT: u16 = 44321;
@@ -22,13 +25,24 @@ pub struct Clients {
     /// Addresses of this host.
     here: Vec<IpAddr>,
     elsewhere: Vec<IpAddr>,
+    /// One from this host may be pmproxy's.
+    pmproxy: bool,
+    /// The clients' ends of those from this host.
+    ends: Vec<End>,
 }
 
 impl Clients {
     /// Remote addresses on this host, and on other hosts.
     #[must_use]
     pub const fn new(here: Vec<IpAddr>, elsewhere: Vec<IpAddr>) -> Self {
-        Self { here, elsewhere }
+        Self { here, elsewhere, pmproxy: false, ends: Vec::new() }
+    }
+
+    /// The same, with one from this host that may be pmproxy's.
+    #[must_use]
+    pub const fn with_pmproxy(mut self) -> Self {
+        self.pmproxy = true;
+        self
     }
 
     /// pmcd's present connections; `None` if they cannot be determined.
@@ -51,6 +65,7 @@ impl Clients {
                 Err(_) => return None,
             }
         }
+        seen.pmproxy = has_any(&std::mem::take(&mut seen.ends));
         // The requesting client has a connection: if none is found, these are not pmcd's ports.
         (!seen.here.is_empty() || !seen.elsewhere.is_empty()).then_some(seen)
     }
@@ -63,6 +78,12 @@ impl Clients {
     /// Whether all connections come from hosts that `allowed` accepts.
     pub fn all_from(&self, allowed: impl Fn(IpAddr) -> bool) -> bool {
         self.here.iter().chain(&self.elsewhere).all(|far| allowed(*far))
+    }
+
+    /// Whether one of the connections from this host may be pmproxy's.
+    #[must_use]
+    pub const fn pmproxy(&self) -> bool {
+        self.pmproxy
     }
 
     /// Remote addresses on other hosts.
@@ -80,10 +101,16 @@ impl Clients {
             else {
                 continue;
             };
-            let (Some((here, port)), Some((there, _))) = (address(here), address(there)) else {
+            let (Some((here, port)), Some((there, far))) = (address(here), address(there)) else {
                 continue;
             };
-            if !ports.contains(&port) || IDLE_STATES.contains(&state) {
+            if IDLE_STATES.contains(&state) {
+                continue;
+            }
+            if ports.contains(&far) && (there.is_loopback() || here == there) {
+                self.ends.extend(end(words));
+            }
+            if !ports.contains(&port) {
                 continue;
             }
             let side = if there.is_loopback() || here == there {
@@ -96,6 +123,14 @@ impl Clients {
             }
         }
     }
+}
+
+/// User and inode, behind the state, three words of counts and times, before and after which they are. A socket that
+/// was closed has no inode.
+fn end<'w>(mut words: impl Iterator<Item = &'w str>) -> Option<End> {
+    let uid = words.nth(3)?.parse().ok()?;
+    let inode = words.nth(1)?.parse().ok()?;
+    (inode != 0).then_some(End { uid, inode })
 }
 
 /// pmcd's listening ports: from its arguments, else from the environment that it passes on, else
@@ -174,6 +209,19 @@ mod tests {
         let one = "00000000000000000000000001000000";
         assert_eq!(clients(&format!("   8: {one}:AD21 {one}:D2F0 01 0:0")), (1, 0), "::1");
         assert_eq!(clients("nonsense\n : : :\n 9: x:y z:w 01"), (0, 0));
+    }
+
+    #[test]
+    fn ends_of_clients_on_this_host_have_a_user_and_an_inode() {
+        let mut seen = Clients::default();
+        let lines = "\
+            1: 0100007F:D2F0 0100007F:AD21 01 00000000:00000000 00:00000000 00000000   998        0 4711 1 0 20 4 0\n\
+            2: 0100007F:AD21 0100007F:D2F0 01 00000000:00000000 00:00000000 00000000   997        0 4712 1 0 20 4 0\n\
+            3: 0100007F:D2F2 0100007F:AD21 05 00000000:00000000 00:00000000 00000000     0        0 0 1 0 20 4 0\n\
+            4: 0501A8C0:D2F4 0901A8C0:AD21 01 00000000:00000000 00:00000000 00000000   998        0 4713 1 0 20 4 0\n\
+            5: 0100007F:D2F6 0100007F:AD21 01 00000000:00000000\n";
+        seen.count(&format!("{HEAD}{lines}"), &[44321]);
+        assert_eq!(seen.ends, [End { uid: 998, inode: 4711 }]);
     }
 
     #[test]
