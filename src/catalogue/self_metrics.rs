@@ -48,7 +48,7 @@ stats! {
     IngestErrors "ingest.errors" U64 Counter Count "Faults in what peers sent" "Connections closed because of bad bytes, bad records and refused requests, of all peers. The log has a line for each peer at most once a minute.";
     ConnectionCurrent "connection.current" U64 Instant Count "Connections open now" "Connections of all listeners, identified or not.";
     ConnectionTotal "connection.total" U64 Counter Count "Connections accepted" "Connections accepted since the PMDA started.";
-    ConnectionRefused "connection.refused" U64 Counter Count "Connections refused or displaced" "Connections closed at once because limits.connections was reached, or displaced while nobody knew yet what they are because limits.pending was.";
+    ConnectionRefused "connection.refused" U64 Counter Count "Connections refused or displaced" "Connections closed at once because limits.connections or the limit of open files was reached, or displaced while nobody knew yet what they are because limits.pending was.";
     MemoryEvents "memory.events" U64 Instant Bytes "Memory held by event records" "Packed event records of all streams, bounded by events.memory.";
     MemoryRegistry "memory.registry" U64 Instant Bytes "Memory held by names and values" "Metrics, instances and values that peers have brought, but for texts; an estimate, bounded by limits.names and limits.instances.";
     MemoryLimit "memory.limit" U64 Instant Bytes "Bound of apm.self.memory.events" "The setting events.memory.";

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pmda::process::leaves_reserve;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -84,6 +85,16 @@ impl<S: Serve> Listener<S> {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
+                // Not in a task of its own: until that runs, others would be accepted.
+                Ok((stream, from)) if !leaves_reserve(&stream) => {
+                    let stats = &self.peers.store().stats;
+                    stats.add(Stat::ConnectionTotal, 1);
+                    stats.add(Stat::ConnectionRefused, 1);
+                    self.ends.write(&format!(
+                        "{}: connection from {from} refused: the limit of open files (ulimit -n) is reached",
+                        self.peers.name()
+                    ));
+                }
                 Ok((stream, from)) => {
                     let number = self.limit.number();
                     self.tasks.spawn(Arc::clone(&self).connection(number, stream, from));

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use pmda::process::leaves_reserve;
+use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use super::ledger::Ledger;
@@ -124,6 +126,9 @@ impl Tail {
 
     fn open(&self, path: &Path, faults: u8) -> std::io::Result<Followed> {
         let (file, metadata) = open(path)?;
+        if !leaves_reserve(&file) {
+            return Err(Errno::MFILE.into());
+        }
         let requests = Arc::new(RequestQueue::new(|| ()));
         let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         Ok(Followed {

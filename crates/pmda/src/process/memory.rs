@@ -1,6 +1,4 @@
-//! Memory and open files of the process.
-
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+//! Memory of the process.
 
 /// Limits the growth of the C heap under bursts. It is Rust's too, unless that has jemalloc. Large
 /// blocks always get a mapping of their own (by default glibc raises the threshold when the first is
@@ -39,13 +37,6 @@ pub fn resident_memory() -> usize {
         .ok()
         .and_then(|text| text.split(' ').nth(1)?.parse::<usize>().ok());
     pages.unwrap_or_default().saturating_mul(rustix::param::page_size())
-}
-
-/// Raises the limit of open files to its maximum: each connection needs one.
-pub(crate) fn raise_open_files() {
-    let limit = getrlimit(Resource::Nofile);
-    // On failure the limit stays as it was.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 #[cfg(all(test, feature = "jemalloc"))]

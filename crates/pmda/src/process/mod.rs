@@ -1,6 +1,7 @@
 //! The process and its host: users, memory, CPU times, PCP's folders, pmcd's clients, locks.
 
 mod clients;
+mod descriptors;
 mod identity;
 mod lock;
 mod memory;
@@ -11,11 +12,13 @@ mod time;
 mod users;
 
 pub use clients::Clients;
+pub use descriptors::leaves_reserve;
+pub(crate) use descriptors::raise_open_files;
 pub use identity::is_started_by_pmcd;
 pub(crate) use identity::{become_user, default_user};
 pub use lock::{FileLock, lock_file};
+pub(crate) use memory::set_up_heap;
 pub use memory::{give_memory_back, resident_memory};
-pub(crate) use memory::{raise_open_files, set_up_heap};
 pub use paths::{config_dir, pmdas_dir, state_dir};
 pub use pmproxy::may_be_pmproxy;
 pub(crate) use private_file::hand_over;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use pmda::process::leaves_reserve;
+use rustix::io::Errno;
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
@@ -89,6 +91,9 @@ impl Door {
         .await
         .map_err(io::Error::other)??;
         let stream = UnixStream::connect(path_of(&file)).await?;
+        if !leaves_reserve(&stream) {
+            return Err(Errno::MFILE.into());
+        }
         let peer = stream.peer_cred()?;
         let other_pid = peer.pid().is_some_and(|p| p != 0 && u32::try_from(p) != Ok(pid));
         if other_pid || ![0, status.uid, status.real].contains(&peer.uid()) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pmda::process::leaves_reserve;
 use tokio::io::AsyncReadExt;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc::Sender;
@@ -77,6 +78,16 @@ pub(super) async fn run(path: PathBuf, arrivals: Sender<Arrival>, stop: Cancella
             continue;
         };
         let Ok(peer) = stream.peer_cred() else { continue };
+        if !leaves_reserve(&stream) {
+            if let Some(n) = throttle.allow(now().monotonic) {
+                log::warn!(
+                    "dotnet: connection of user {} refused: the limit of open files is reached{}",
+                    peer.uid(),
+                    LogThrottle::more(n)
+                );
+            }
+            continue;
+        }
         let Some(place) = arriving.enter(peer.uid()) else {
             if let Some(n) = throttle.allow(now().monotonic) {
                 log::warn!(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
+use pmda::process::leaves_reserve;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -83,6 +84,9 @@ impl RelayConnection {
     pub(super) async fn dial(address: &str) -> Result<Self, String> {
         let connected = timeout(TIME_LIMIT, TcpStream::connect(address)).await;
         let stream = connected.map_err(|_| "no answer".to_owned())?.map_err(|e| e.to_string())?;
+        if !leaves_reserve(&stream) {
+            return Err("the limit of open files is reached".to_owned());
+        }
         stream.set_nodelay(true).map_err(|e| e.to_string())?;
         Ok(Self { stream, input: BytesMut::new(), out: BytesMut::new(), large: Duration::ZERO })
     }

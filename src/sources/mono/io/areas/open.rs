@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use pmda::process::leaves_reserve;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
@@ -116,6 +117,9 @@ fn known(found: &OwnedFd) -> Result<Statx, Errno> {
 fn open(found: &OwnedFd) -> Result<Area, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = rustix::fs::openat(CWD, path_of(found), flags, Mode::empty())?;
+    if !leaves_reserve(&file) {
+        return Err(Errno::MFILE);
+    }
     Ok(Area { file: File::from(file) })
 }
 
