@@ -123,15 +123,21 @@ def spent_in(reader):
 
 
 def methods(reader, pattern, rows):
-    found = []
+    found, programs = [], {}
     groups = [[m for m in row[1:] if m] for row in METHODS]
     for (source, spent, count, errors), b in zip(METHODS, reader.between(groups)):
         for name in b.instances(spent):
-            service, _, method = name.rpartition("::") if count else ("-", "", name)
-            if fnmatch.fnmatch(service, pattern) and b.delta(spent, name):
-                average = b.ratio(spent, count, name, MILLI) if count else None
-                found.append((b.rate(spent, name, MILLI), b.rate(count, name) if count else None, average,
-                              b.rate(errors, name) if errors else None, source, service, method))
+            service, _, method = name.rpartition("::")
+            if source == "dotnet":  # the rows of a process
+                service = service.rpartition(":")[0]
+            if not fnmatch.fnmatch(service, pattern) or not b.delta(spent, name):
+                continue
+            if source == "dotnet":
+                programs[service, method] = programs.get((service, method), 0) + b.rate(spent, name, MILLI)
+            else:
+                found.append((b.rate(spent, name, MILLI), b.rate(count, name), b.ratio(spent, count, name, MILLI),
+                              b.rate(errors, name), source, service, method))
+    found += [(spent, None, None, None, "dotnet", *key) for key, spent in programs.items()]
     table = Table("methods", [*spent_in(reader), ("CALLS" if reader.total else "CALLS/S", "calls" if reader.total else "calls_per_s", 1), ("AVG MS", "average_ms", 2), ("ERRORS" if reader.total else "ERRORS/S", "errors" if reader.total else "errors_per_s", 2), ("SOURCE", "source", None), ("SERVICE", "service", None), ("METHOD", "method", None)])
     for row in sorted(found, key=lambda row: -row[0])[:rows]:
         table.add(*row)

@@ -167,6 +167,12 @@ pub enum Update<'a> {
         /// The table.
         table: TableId,
     },
+    /// Removes the rows of the peer in a table of peers, and unbinds all slots. A row of the same key
+    /// begins at 0.
+    ForgetRows {
+        /// The table.
+        table: TableId,
+    },
     /// One event with typed parameters. Records reach their stream when the session's call ends.
     Event {
         /// The kind of events.

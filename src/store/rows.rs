@@ -227,7 +227,7 @@ impl Rows {
         }
     }
 
-    /// Removes the rows of a forgotten peer.
+    /// Removes the rows of a peer.
     pub(super) fn forget_peer(&mut self, peer: &Arc<Peer>, changes: &mut Vec<RowChange>) {
         let of_peer = |row: &Arc<Row>| row.peer.as_ref().is_some_and(|p| Arc::ptr_eq(p, peer));
         let keys: Vec<Arc<str>> =

@@ -167,11 +167,11 @@ METRICS = ["apm.dotnet.session.state", "apm.dotnet.exceptions.by_type", "apm.dot
 class Stage:
     """A private pmcd with the PMDA, and the latest values of all processes."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, lines="", age="0"):
         self.folder = folder
-        keys = f'directories = ["{folder}"]\nlisten = "{folder}/port"\n'
+        keys = f'directories = ["{folder}"]\nlisten = "{folder}/port"\n{lines}\n'
         self.bash = subprocess.Popen(["bash", "-c", STAGE, "stage", QA, folder + "/apm.log"], stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE, env=dict(os.environ, DOTNET_KEYS=keys), text=True)
+                                     stdout=subprocess.PIPE, env=dict(os.environ, DOTNET_KEYS=keys, DOTNET_AGE=age), text=True)
         self.host = self.bash.stdout.readline().split()[1]
         self.values, self.life = {}, 0
 
@@ -434,4 +434,5 @@ def main():
     sys.exit(1 if faults else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -46,6 +46,8 @@ pub const PROFILE_NAMES: usize = 16 << 20;
 pub const METHOD_NAME: usize = 512;
 /// Different stacks of one burst; the time of others is in the row `other`.
 pub const PROFILE_STACKS: usize = 16_384;
+/// Stacks, and methods, of one process's profile with a row of their own.
+pub const PROFILE_ROWS: usize = 500;
 /// Frames of the stacks of one burst.
 pub const PROFILE_FRAMES: usize = 524_288;
 /// Stacks that a runtime numbers between two sequence points.

@@ -145,11 +145,7 @@ impl Store {
         if let Some(peer) = table.peers.remove(name) {
             self.stats.sub(Stat::InstancesRegistered, 1);
             for n in (0..).take(self.rows.get(peer.source.index()).map_or(0, Vec::len)) {
-                self.change_rows(peer.source, TableId::new(n), |def, rows, changes| {
-                    if def.of_peer {
-                        rows.forget_peer(&peer, changes);
-                    }
-                });
+                self.forget_rows(&peer, TableId::new(n));
             }
             self.queue(Change::Leave(peer));
         }

@@ -43,6 +43,15 @@ impl Store {
             .flatten()
     }
 
+    /// Removes the rows of a peer in a table of peers.
+    pub(in crate::store) fn forget_rows(&self, peer: &Arc<Peer>, table: TableId) {
+        self.change_rows(peer.source, table, |def, rows, changes| {
+            if def.of_peer {
+                rows.forget_peer(peer, changes);
+            }
+        });
+    }
+
     /// Tells the PMDA thread of a row's first value in a column.
     pub(in crate::store) fn row_has(
         &self,

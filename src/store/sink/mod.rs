@@ -387,6 +387,7 @@ impl Sink for PeerSink {
                     *rows = Vec::new();
                 }
             }
+            Update::ForgetRows { table } => self.forget_rows(table),
             Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
             Update::Count { item, more } => {
                 if let Some(peer) = &self.peer {

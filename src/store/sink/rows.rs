@@ -24,6 +24,16 @@ impl PeerSink {
         }
     }
 
+    /// Removes the rows of the peer in a table of peers.
+    pub(super) fn forget_rows(&mut self, table: TableId) {
+        if let Some(rows) = self.rows.get_mut(table.index()) {
+            *rows = Vec::new();
+        }
+        if let Some(peer) = &self.peer {
+            self.store.forget_rows(peer, table);
+        }
+    }
+
     pub(super) fn bound(&mut self, table: TableId, slot: u32) -> Option<&mut BoundRow> {
         self.rows.get_mut(table.index())?.get_mut(slot as usize)?.as_mut()
     }

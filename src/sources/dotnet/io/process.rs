@@ -22,7 +22,7 @@ use crate::net::ledger::Ledger;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::feed::{Hub, Streamed};
 use crate::sources::dotnet::ipc::Answer;
-use crate::sources::dotnet::metrics::{PROFILE_RUN, length};
+use crate::sources::dotnet::metrics::{PROFILE_RUN, Request};
 use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::{Choice, Command, Failure, Line, Process, Reach};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
@@ -308,10 +308,12 @@ impl Task {
         for request in self.queue.take() {
             let Control::Request(PROFILE_RUN, text) = request else { continue };
             let usual = self.config.borrow().profile_time;
-            match length(&text, usual) {
-                Ok(length) if self.burst(at.monotonic, length) => {}
-                Ok(_) if self.session.is_bursting() => {}
-                Ok(_) => answer("refused: the process is not read".to_owned(), &mut self.sink),
+            match Request::parse(&text) {
+                Ok(Request::Reset) => self.bursts.reset(&mut self.sink),
+                Ok(Request::Burst(length))
+                    if self.burst(at.monotonic, length.unwrap_or(usual)) => {}
+                Ok(Request::Burst(_)) if self.session.is_bursting() => {}
+                Ok(Request::Burst(_)) => answer("refused: the process is not read".to_owned(), &mut self.sink),
                 Err(why) => answer(why, &mut self.sink),
             }
         }

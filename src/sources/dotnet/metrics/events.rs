@@ -1,9 +1,7 @@
 //! Event streams, their parameters, and controls.
 
-use std::time::Duration;
-
 use super::CLUSTER;
-use super::request::length;
+use super::request::Request;
 use crate::catalogue::ControlDef;
 use crate::model::TableCell::{Milliseconds, Others, Param, Peer};
 use crate::model::{ControlId, EventKind, EventKindId, EventTable, InDom};
@@ -219,9 +217,10 @@ listed! {
         indom: InDom::Peers,
         storable: true,
         needs_text: false,
-        takes: |text| length(text, Duration::ZERO).is_ok(),
+        takes: |text| Request::parse(text).is_ok(),
         oneline: "Sample the stacks of the process (storable)",
         help: "Seconds, 1 to 60; empty: as long as dotnet.profile_time. The runtime stops all threads for each sample, about each millisecond. \
-               The value is the state of the last burst.",
+               The text reset takes the rows of the process in profile.stacks, profile.methods.self and profile.methods.total away: the next burst \
+               makes new ones that begin at 0. The value is the state of the last burst.",
     };
 }

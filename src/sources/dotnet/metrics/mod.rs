@@ -11,7 +11,7 @@ pub(crate) use dynamic::*;
 pub(crate) use events::*;
 pub(crate) use process::*;
 #[cfg(feature = "agent")]
-pub(super) use request::length;
+pub(super) use request::Request;
 pub(crate) use tables::*;
 
 use crate::catalogue::InDomDef;

@@ -189,10 +189,10 @@ listed! {
         indom: InDomDef {
             serial: 71,
             oneline: "Stacks of .NET methods",
-            help: "One instance for each stack of managed methods, of all processes: NAMESPACE.TYPE.METHOD of each frame, outermost first, parted by commas, as flame graphs want it. Those with most processor time have instances, the others are together in the instance other.",
+            help: "One instance for each stack of managed methods of each process: PROCESS::NAMESPACE.TYPE.METHOD,NAMESPACE.TYPE.METHOD, outermost first, parted by commas, as flame graphs want it. A process's first 500, those with most processor time first, have instances, its others are together in PROCESS::other, until profile.run is told to reset.",
         },
-        of_peer: false,
-        max: 500,
+        of_peer: true,
+        max: 16384,
         score: STACK_SAMPLES,
         initial: Vec::new,
     };
@@ -203,10 +203,10 @@ listed! {
         indom: InDomDef {
             serial: 72,
             oneline: "Methods in .NET profiles",
-            help: "One instance for each method in samples, of all processes. Those with most processor time have instances, the others are together in the instance other.",
+            help: "One instance for each method in samples of each process: PROCESS::NAMESPACE.TYPE.METHOD. A process's first 500, those with most processor time first, have instances, its others are together in PROCESS::other, until profile.run is told to reset.",
         },
-        of_peer: false,
-        max: 500,
+        of_peer: true,
+        max: 16384,
         score: METHOD_SELF,
         initial: Vec::new,
     };
@@ -300,7 +300,7 @@ row_metrics! {
     JIT_TIER TIERS 0 "jit.by_tier" U64 Counter Count "Methods compiled by tier" "Only with dotnet.jit or LTTng.";
     WAIT_TIME WAITS 0 "wait.time" U64 Counter Nanoseconds "Time in waits" "Of all threads: monitor is Monitor.Wait, other all other wait handles. .NET 9 and later, only with dotnet.waits.";
     CPU_TIME CPU 0 "cpu.time" U64 Counter Nanoseconds "Processor time" "Of the process since its start, by /proc.";
-    STACK_SAMPLES STACKS 0 "profile.stacks" U64 Counter Nanoseconds "Processor time by stack" "Samples of stacks, each weighted with the processor time that its thread used since its last sample. In bursts only: on request (profile.run) or by dotnet.profile_every.";
+    STACK_SAMPLES STACKS 0 "profile.stacks" U64 Counter Nanoseconds "Processor time by stack" "Samples of stacks, each weighted with the processor time that its thread used since its last sample. In bursts only: on request (profile.run) or by dotnet.profile_every. Sums of all bursts since the process was first read, or since profile.run was told to reset.";
     METHOD_SELF METHODS 0 "profile.methods.self" U64 Counter Nanoseconds "Processor time in the method itself" "From the same samples as profile.stacks.";
     METHOD_TOTAL METHODS 1 "profile.methods.total" U64 Counter Nanoseconds "Processor time in the method and what it called" "From the same samples as profile.stacks; of a recursive method once a sample.";
     SERIES_UPDATES SERIES 0 "meter.reports" U64 Counter Count "Reports of the series" "Intervals in which the process reported an instrument with these tags.";

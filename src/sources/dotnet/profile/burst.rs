@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bytes::BytesMut;
 
 use super::methods::Methods;
+use super::report::Rows;
 use super::samples::Samples;
 use super::weigh::Weighed;
 use crate::model::Update;
@@ -42,6 +43,7 @@ enum Kind {
 #[derive(Debug, Default)]
 pub struct Profile {
     methods: Methods,
+    rows: Rows,
     burst: Option<Box<Burst>>,
 }
 
@@ -147,8 +149,9 @@ impl Profile {
         self.burst.as_ref().is_some_and(|burst| burst.reader.ended())
     }
 
-    /// Ends the burst: reports its time. `why`: what went wrong. Returns the answer to the request.
-    pub fn finish(&mut self, why: Option<&str>, sink: &mut dyn Sink) -> String {
+    /// Ends the burst: reports its time in rows of `owner`, the instance of the process. `why`: what
+    /// went wrong. Returns the answer to the request.
+    pub fn finish(&mut self, why: Option<&str>, owner: &str, sink: &mut dyn Sink) -> String {
         let Some(burst) = self.burst.take() else { return String::new() };
         let whole = burst.reader.ended();
         let lost = burst.reader.losses();
@@ -157,7 +160,7 @@ impl Profile {
         let named = weighed.named(&samples, &self.methods);
         let known = self.methods.len();
         let refused = self.methods.settle();
-        super::report::rows(&named, sink);
+        self.rows.report(&named, owner, sink);
         for (item, more) in [
             (m::SAMPLES, samples.all),
             (m::BURSTS, 1),
@@ -179,6 +182,11 @@ impl Profile {
         })
     }
 
+    /// What bursts have brought is forgotten: rows begin anew.
+    pub fn reset(&mut self, sink: &mut dyn Sink) {
+        self.rows.reset(sink);
+    }
+
     /// Bytes in use.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -190,12 +198,17 @@ impl Profile {
                 + (times.capacity() + ends) * 17
                 + kinds.capacity() * size_of::<Kind>()
         });
-        self.methods.held() + burst
+        self.methods.held() + self.rows.held() + burst
     }
 }
 
 #[cfg(test)]
 impl Profile {
+    /// Bytes that rows of their own hold.
+    pub(super) fn rows_held(&self) -> usize {
+        self.rows.held()
+    }
+
     /// Samples by folded stack of a whole stream, and frames without a method.
     pub(super) fn folded_counts(bytes: &[u8]) -> (std::collections::BTreeMap<String, u64>, u64) {
         let (mut methods, mut parts) = (Methods::default(), Parts::default());

@@ -52,7 +52,8 @@ impl Sink for Rows {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Row { table, slot, key } => {
-                self.bound.insert((table.index(), slot), key.unwrap_or("other").to_owned());
+                let name = key.and_then(|key| key.strip_prefix("w:7::")).expect("its own row");
+                self.bound.insert((table.index(), slot), name.to_owned());
             }
             Update::RowCount { slot, item, more } => {
                 let table = item.table().index();
@@ -60,7 +61,11 @@ impl Sink for Rows {
                 *self.rows.entry((item.get(), table, name)).or_default() += more;
             }
             Update::Count { item, more } => *self.counts.entry(item.get()).or_default() += more,
+            Update::RowLabels { table, slot, labels: [("process", OWNER), (_, name)] } => {
+                assert_eq!(self.bound[&(table.index(), slot)], *name);
+            }
             Update::FreeRows { .. } => self.bound.clear(),
+            Update::ForgetRows { table } => self.rows.retain(|(_, of, _), _| *of != table.index()),
             update => panic!("{update:?}"),
         }
     }
@@ -87,10 +92,12 @@ fn burst(bytes: &[u8], piece: usize, clock: &mut Fake) -> (Rows, String, Profile
         input.extend_from_slice(piece);
         profile.feed(&mut input, clock).expect("a sound stream");
     }
-    let answer = profile.finish(None, &mut rows);
+    let answer = profile.finish(None, OWNER, &mut rows);
     (rows, answer, profile)
 }
 
+/// The instance of the process.
+const OWNER: &str = "w:7";
 const ALPHA: &str = "W+<Cpu>c__AnonStorey3.<>m__0,W.Beta,W.Alpha";
 const GAMMA: &str = "W+<Cpu>c__AnonStorey3.<>m__0,W.Gamma";
 
@@ -164,7 +171,7 @@ fn what_a_thread_does_after_the_samples_is_not_in_them() {
     profile.stopping(&mut clock);
     profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
     assert!(profile.began() && profile.is_whole() && profile.is_running());
-    profile.finish(None, &mut rows);
+    profile.finish(None, OWNER, &mut rows);
     assert!(!profile.is_running());
     let threads = clock.calls.len() as u64;
     assert_eq!(rows.sum(m::STACK_SAMPLES), threads * 5_000_000);
@@ -182,11 +189,53 @@ fn methods_stay_between_bursts_and_the_burst_goes() {
     profile.feed(&mut BytesMut::from(&bytes[..60_000]), &mut clock).expect("sound");
     assert!(profile.held() > kept);
     let mut rows = Rows::default();
-    let answer = profile.finish(Some("the connection ended"), &mut rows);
+    let answer = profile.finish(Some("the connection ended"), OWNER, &mut rows);
     assert!(answer.starts_with("failed: the connection ended: "), "{answer}");
     assert!(rows.time(m::STACK_SAMPLES, GAMMA) > 0, "{:?}", rows.rows);
     assert!(profile.held() <= kept + 4096);
-    assert_eq!(profile.finish(None, &mut rows), "");
+    assert_eq!(profile.finish(None, OWNER, &mut rows), "");
+}
+
+#[test]
+fn a_reset_takes_the_rows_away_and_gives_their_places_to_others() {
+    let bytes = stream("profile-9");
+    let (mut profile, mut rows) = (Profile::default(), Rows::default());
+    let mut again = |rows: &mut Rows| {
+        let mut clock = Fake::default();
+        profile.begin(&mut clock);
+        profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
+        profile.finish(None, OWNER, rows);
+    };
+    again(&mut rows);
+    let once = rows.rows.clone();
+    again(&mut rows);
+    assert_eq!(rows.time(m::STACK_SAMPLES, ALPHA), 2 * 162_000_000);
+    profile.reset(&mut rows);
+    assert_eq!((rows.rows.len(), profile.rows_held()), (0, 0));
+    let mut clock = Fake::default();
+    profile.begin(&mut clock);
+    profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
+    profile.finish(None, OWNER, &mut rows);
+    assert_eq!(rows.rows, once);
+}
+
+#[test]
+fn the_rows_of_a_process_are_bounded_and_no_time_is_lost() {
+    let (mut own, mut rows) = (super::report::Rows::default(), Rows::default());
+    let named = |from: u64| super::weigh::Named {
+        stacks: (from..from + 400).map(|n| (format!("A.M{n}"), n + 1)).collect(),
+        methods: (from..from + 400).map(|n| (format!("A.M{n}").into(), (n + 1, n + 2))).collect(),
+        ..Default::default()
+    };
+    own.report(&named(0), OWNER, &mut rows);
+    own.report(&named(300), OWNER, &mut rows);
+    let all = (1..=400).sum::<u64>() + (301..=700).sum::<u64>();
+    assert_eq!((rows.sum(m::STACK_SAMPLES), rows.sum(m::METHOD_SELF)), (all, all));
+    // Of the second burst 600 to 699 are new and have most, 400 to 599 have no room.
+    let other: u64 = (401..=600).sum();
+    assert_eq!(rows.time(m::STACK_SAMPLES, "other"), other);
+    assert_eq!(rows.time(m::METHOD_TOTAL, "other"), other + 200);
+    assert_eq!(rows.rows.len(), 3 * (limits::PROFILE_ROWS + 1));
 }
 
 #[test]
@@ -209,7 +258,7 @@ fn any_cut_and_any_change_of_a_stream_is_survived() {
         profile.begin(&mut clock);
         let _ = profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock);
         let mut rows = Rows::default();
-        profile.finish(None, &mut rows);
+        profile.finish(None, OWNER, &mut rows);
         assert!(rows.sum(m::STACK_SAMPLES) == rows.counts[&m::PROFILE_CPU.get()]);
     }
 }

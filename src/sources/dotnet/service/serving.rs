@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::{SLOT, program};
+use crate::catalogue::OTHER;
 use crate::events::Batch;
 use crate::model::{EventKindId, MetricItem, ParamId, Pmid, RowItem, TableId, Update, ValueType};
 use crate::sources::Sink;
@@ -44,6 +45,11 @@ impl<S: Sink> Serving<S> {
         Self { sink, instance: String::new(), cpu: [is_new.then_some(0); 2] }
     }
 
+    /// The instance of the process; empty: not known yet.
+    pub(crate) fn instance(&self) -> &str {
+        &self.instance
+    }
+
     fn program(&self) -> &str {
         program(&self.instance)
     }
@@ -68,6 +74,8 @@ impl<S: Sink> Serving<S> {
             Some(rest) => rest.strip_prefix("::").unwrap_or(key),
             None => key,
         });
+        // What has no row of its own in a process is in the row of all programs.
+        let own = own.filter(|own| table != m::STACKS || *own != OTHER);
         let separator = if table == m::STACKS { "," } else { "::" };
         let program = self.program().to_owned();
         let key = own.map(|own| [&*program, separator, own].concat());
@@ -211,8 +219,8 @@ mod tests {
         for (table, slot, key, item) in [
             (m::EXCEPTION_TYPES, 4, Some("web:shop:7::Shop.Out::Of"), m::EXCEPTION_TYPE),
             (m::EXCEPTION_TYPES, 0, Some("web:shop:7::other"), m::EXCEPTION_TYPE),
-            (m::STACKS, 1, Some("A.Main,B.Run"), m::STACK_SAMPLES),
-            (m::STACKS, 2, None, m::STACK_SAMPLES),
+            (m::STACKS, 1, Some("web:shop:7::A.Main,B.Run"), m::STACK_SAMPLES),
+            (m::STACKS, 2, Some("web:shop:7::other"), m::STACK_SAMPLES),
             (m::PAUSE_BUCKETS, 3, Some("500-1000"), m::PAUSES),
             (m::GENERATIONS, 0, Some("web:shop:7::gen0"), m::GC_COUNT),
             (m::GENERATIONS, 1, Some("web:shop:7::gen1"), m::GC_COUNT),

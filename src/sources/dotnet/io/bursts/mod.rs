@@ -14,6 +14,7 @@ use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile::Profile;
+use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::End;
 use crate::sources::dotnet::target::Target;
 
@@ -136,14 +137,21 @@ impl Bursts {
     }
 
     /// Ends the burst if the session has ended.
-    pub(super) fn settle(&mut self, is_open: bool, sink: &mut dyn Sink) {
+    pub(super) fn settle<S: Sink>(&mut self, is_open: bool, sink: &mut Serving<S>) {
         if is_open || !self.profile.is_running() {
             return;
         }
         let why = (!self.profile.began()).then_some("the process gave no session");
         self.reading = None;
-        let text = self.profile.finish(why, sink);
+        let owner = sink.instance().to_owned();
+        let text = self.profile.finish(why, &owner, sink);
         answer(text, sink);
+    }
+
+    /// Takes the rows of the process away.
+    pub(super) fn reset(&mut self, sink: &mut dyn Sink) {
+        self.profile.reset(sink);
+        answer("reset: what comes next begins at 0".to_owned(), sink);
     }
 
     /// Bytes in use.

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What being read does to programs of real .NET runtimes while they start and end: signals, hangs, wrong status.
+
+  exits.py RUNTIME WAY [COUNT [AT_ONCE]]   COUNT (1000) programs, AT_ONCE (16) at a time, each read when it ends
+  exits.py starts RUNTIME [ROUNDS]         16 programs at once, ROUNDS (10) times, processors busy, meters wanted;
+                                           the PMDA is as it comes: 5 s of age
+
+RUNTIME is 31, 9 or 10. WAY:
+  unread                nobody reads
+  client, client:counters, client:events
+                        a plain client of EventPipe: the providers of the PMDA's default session, or one of them
+  pmda[:LINE;LINE...]   the PMDA as it comes, but for min_age = "0", so that a program need not live for 5 s; and with
+                        further lines of [dotnet]
+
+A program ends at a time that no report of counters decides, 0 to 1.2 s after it was seen to be read: with data
+that came (client), in session.state 3 (PMDA), or in state 0 with a reason (a version that is not read). It throws,
+collects and waits for locks before. One that has not ended 30 s later hangs. Those that end by a signal are counted
+by it; dmesg has their threads. Runs itself in a pid namespace of its own (root, or unshare -r).
+"""
+import collections, os, random, select, shutil, subprocess, sys, tempfile, threading, time
+
+sys.dont_write_bytecode = True
+import churn
+
+START, READ, END = 60, 60, 30
+CLIENTS = {"client": churn.DEFAULT, "client:counters": churn.DEFAULT[:1], "client:events": churn.DEFAULT[1:]}
+BUSY = 4
+results, lock = collections.Counter(), threading.Lock()
+
+
+def result(what, process=None):
+    with lock:
+        results[what] += 1
+    if process is not None:
+        tasks = f"/proc/{process.pid}/task"
+        threads = [open(f"{tasks}/{t}/comm").read().strip() for t in os.listdir(tasks)]
+        print(f"{what}: {process.pid}, threads: {', '.join(threads)}", flush=True)
+
+
+class States(threading.Thread):
+    """The PMDA's word for each process: state, and whether there is a reason."""
+
+    def __init__(self, host):
+        super().__init__(daemon=True)
+        self.host, self.states, self.reasons, self.ended = host, {}, {}, False
+
+    def run(self):
+        while not self.ended:
+            out = subprocess.run(["pminfo", "-h", self.host, "-f", "apm.dotnet.session.state", "apm.dotnet.session.reason"],
+                                 capture_output=True, text=True).stdout
+            into = None
+            for line in out.splitlines():
+                if line.startswith("apm."):
+                    into = self.states if line.startswith("apm.dotnet.session.state") else self.reasons
+                elif '"] value ' in line:
+                    name, value = line.split(' or "', 1)[1].split('"] value ', 1)
+                    into[int(name.rsplit(":", 1)[1])] = value.strip('"')
+            time.sleep(0.15)
+
+    def settled(self, pid):
+        """3, or 0 and why: `None` within the time."""
+        end = time.monotonic() + READ
+        while time.monotonic() < end:
+            state = self.states.get(pid)
+            if state == "3" or state == "0" and self.reasons.get(pid):
+                return state
+            time.sleep(0.1)
+        return None
+
+
+def say(process, line):
+    process.stdin.write(line + b"\n")
+    process.stdin.flush()
+
+
+def ends(program, session=None):
+    """Tells the program to end, takes what it still sends, and notes how it ended."""
+    process = program.process
+    try:
+        say(process, b"exit")
+        end = time.monotonic() + END
+        while session and time.monotonic() < end:
+            if select.select([session.s], [], [], 1)[0] and not session.s.recv(1 << 16):
+                break
+        code = process.wait(END)
+        result("status 0" if code == 0 else f"signal {-code}" if code < 0 else f"status {code}")
+    except subprocess.TimeoutExpired:
+        result("hangs at its end", process)
+        process.kill()
+        process.wait()
+    except OSError as e:
+        process.kill()
+        result(f"{e}, code {process.wait()}")
+
+
+def started(runtime, folder):
+    process = None
+    try:
+        return churn.Program(runtime, folder)
+    except (EOFError, TimeoutError, OSError) as e:
+        result(f"does not start: {e}", process)
+        return None
+
+
+def one(runtime, way, folder, states):
+    program = started(runtime, folder)
+    if program is None:
+        return
+    session = None
+    try:
+        if way in CLIENTS:
+            session = churn.Session(program.path, runtime, CLIENTS[way])
+            session.read(0.5)
+        elif states:
+            state = states.settled(program.pid)
+            with lock:
+                results[f"(state {state} when it was told to end)"] += 1
+        program.run("throw 20")
+        program.run("gc 1")
+        program.run("lock 3 1")
+        pause = random.uniform(0, 1.2)
+        session.read(pause) if session else time.sleep(pause)
+    except (EOFError, TimeoutError, OSError, RuntimeError) as e:
+        result(f"while it is read: {e!r}, code {program.process.poll()}")
+        program.process.kill()
+        program.process.wait()
+        return
+    ends(program, session)
+
+
+def exits(runtime, way, count, at_once, folder):
+    stage = states = None
+    if way.startswith("pmda"):
+        lines = way.partition(":")[2].replace(";", "\n")
+        stage = churn.Stage(folder, lines)
+        states = States(stage.host)
+        states.start()
+    left = iter(range(count))
+
+    def worker():
+        while True:
+            with lock:
+                if next(left, None) is None:
+                    return
+            one(runtime, way, folder, states)
+
+    threads = [threading.Thread(target=worker) for _ in range(at_once)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if stage:
+        states.ended = True
+        states.join()
+        stage.close()
+
+
+def starts(runtime, rounds, folder):
+    stage = churn.Stage(folder, 'meters = ["*"]', age="5s")
+    states = States(stage.host)
+    states.start()
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
+
+    def life():
+        program = started(runtime, folder)
+        if program is None:
+            return
+        state = states.settled(program.pid)
+        with lock:
+            results[f"(state {state} when it was told to end)"] += 1
+        # Its session is opened again, with meters, when the first counters have come.
+        time.sleep(random.uniform(3, 5))
+        ends(program)
+
+    try:
+        for _ in range(rounds):
+            threads = [threading.Thread(target=life) for _ in range(16)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    states.ended = True
+    states.join()
+    stage.close()
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    if os.environ.get("APM_CHURN") != "inside":
+        # The shell is the namespace's init: it reaps.
+        inside = ["unshare", "-pf", "--mount-proc"] + (["-r"] if os.getuid() else [])
+        inside += ["bash", "-c", '"$@"; exit $?', "init", sys.executable] + sys.argv
+        sys.exit(subprocess.run(inside, env=dict(os.environ, APM_CHURN="inside")).returncode)
+    folder = tempfile.mkdtemp(suffix=".exits")
+    os.chmod(folder, 0o755)
+    begun = time.monotonic()
+    try:
+        if sys.argv[1] == "starts":
+            starts(sys.argv[2], int((sys.argv + ["10"])[3]), folder)
+        else:
+            count, at_once = (sys.argv[3:] + ["1000", "16"][len(sys.argv[3:]):])[:2]
+            exits(sys.argv[1], sys.argv[2], int(count), int(at_once), folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    told = ", ".join(f"{n} {what}" for what, n in sorted(results.items()))
+    load = " ".join(open("/proc/loadavg").read().split()[:3])
+    print(f"{' '.join(sys.argv[1:])}: {told}; {time.monotonic() - begun:.0f} s, load {load}", flush=True)
+    sys.exit(set(w for w in results if w[0] != "(") != {"status 0"})
+
+
+main()
