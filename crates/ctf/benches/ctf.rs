@@ -9,6 +9,7 @@
 //! and added to a sum, of texts the length and the last byte. `streams`: one stream after the other,
 //! from memory. `files`: the same, and every packet is read from its file. `merged`: in time order,
 //! from memory. `threads`: a thread for each trace and processor, each with its share of the packets.
+//! `lent` and `cloned`: the records of a session, from files in time order.
 //!
 //! With `-- --ratio [ROUNDS]` ours and the others run alternately, and the medians of CPU time, of
 //! time, and of the rounds' ratios are printed. The others read the files, which are in the page
@@ -35,7 +36,7 @@ mod peers;
 fn main() {
     match peers::rounds() {
         Some(rounds) => {
-            let ours: [peers::Ours<Vec<Loaded>>; 4] = [
+            let ours: [peers::Ours<Vec<Loaded>>; 6] = [
                 ("streams", |traces| {
                     black_box(streams(traces));
                 }),
@@ -48,6 +49,12 @@ fn main() {
                 ("threads", |traces| {
                     black_box(threads(traces));
                 }),
+                ("lent", |traces| {
+                    black_box(lent(traces));
+                }),
+                ("cloned", |traces| {
+                    black_box(cloned(traces));
+                }),
             ];
             peers::ratio(rounds, load, &ours);
         }
@@ -57,6 +64,8 @@ fn main() {
 
 /// A trace, the files of its streams and their bytes.
 struct Loaded {
+    /// All traces; of the first one only.
+    session: Option<Session>,
     trace: Trace,
     files: Vec<StreamFiles>,
     streams: Vec<Vec<u8>>,
@@ -68,11 +77,16 @@ fn load(dir: &str) -> Vec<Loaded> {
         stream.paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
     };
     let load = |files: &TraceFiles| Loaded {
+        session: None,
         trace: files.trace.clone(),
         files: files.streams.clone(),
         streams: files.streams.iter().map(whole).collect(),
     };
-    session.traces().iter().map(load).collect()
+    let mut traces: Vec<Loaded> = session.traces().iter().map(load).collect();
+    if let Some(first) = traces.first_mut() {
+        first.session = Some(session);
+    }
+    traces
 }
 
 /// Adds up all values.
@@ -211,6 +225,29 @@ fn merged(traces: &[Loaded]) -> Sum {
     let (mut merge, mut sum) = (Merge::new(streams.collect()), Sum::default());
     merge.run(&mut sum);
     sum
+}
+
+/// Records that are used again; the number of them.
+fn lent(traces: &[Loaded]) -> usize {
+    let mut count = 0;
+    for session in traces.iter().filter_map(|loaded| loaded.session.as_ref()) {
+        let mut records = session.records();
+        while let Some(record) = records.read().unwrap() {
+            black_box(record);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Records of their own; the number of them.
+fn cloned(traces: &[Loaded]) -> usize {
+    let (mut count, sessions) = (0, traces.iter().filter_map(|loaded| loaded.session.as_ref()));
+    for record in sessions.flat_map(Session::records) {
+        black_box(record.unwrap());
+        count += 1;
+    }
+    count
 }
 
 /// Offset and length of each packet. Any order of decoding works, since each has its clock.

@@ -90,7 +90,7 @@ pub use packet::{
 };
 pub use plan::{Kind, Node, NodeId};
 #[cfg(feature = "fs")]
-pub use record::{Fields, Record, Value};
+pub use record::{Elements, Fields, Record, Value};
 pub use stream::{Merge, MergeVisitor, Next, Stream};
 pub use string::decode as decode_string;
 pub use trace::{EventPlan, MetadataErrors, StreamPlan, Trace};

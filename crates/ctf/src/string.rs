@@ -62,7 +62,11 @@ pub fn decode(bytes: &[u8], encoding: Encoding) -> std::borrow::Cow<'_, str> {
     let wide = |c: u32| char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER);
     let utf16 = |units: Vec<u16>| String::from_utf16_lossy(&units).into();
     match encoding {
-        Encoding::Utf8 => String::from_utf8_lossy(bytes),
+        // Most are valid, and short.
+        Encoding::Utf8 => match std::str::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(_) => String::from_utf8_lossy(bytes),
+        },
         Encoding::Utf16Le => utf16(units.map(|u| u16::from_le_bytes(pair(u))).collect()),
         Encoding::Utf16Be => utf16(units.map(|u| u16::from_be_bytes(pair(u))).collect()),
         Encoding::Utf32Le => {

@@ -49,12 +49,14 @@ fn values_have_the_names_of_their_fields() {
     let first = &records[0];
     assert_eq!((first.name(), first.cycles), ("shop:order", 250_000_000));
     assert_eq!(first.nanoseconds, Some(1_700_000_000_250_000_000));
-    assert_eq!(first.get("number"), Some(&Value::Unsigned(7)));
-    assert_eq!(first.get("paid"), Some(&Value::Enumeration(1, Some("CASH".into()))));
-    assert_eq!(first.get("cpu_id"), Some(&Value::Unsigned(3)));
-    let prices = [300, 450].map(Value::Unsigned).to_vec();
-    assert_eq!(first.payload.get("prices"), Some(&Value::Array(prices)));
-    assert_eq!(first.payload.iter().count(), 5);
+    assert_eq!(first.get("number"), Some(Value::Unsigned(7)));
+    assert_eq!(first.get("paid"), Some(Value::Enumeration(1, Some("CASH"))));
+    assert_eq!(first.get("cpu_id"), Some(Value::Unsigned(3)));
+    let Some(Value::Array(prices)) = first.payload().get("prices") else { panic!("no array") };
+    assert!(prices.iter().eq([300, 450].map(Value::Unsigned)));
+    assert_eq!(first.payload().iter().count(), 5);
+    assert_eq!(first.packet_context().iter().count(), 1);
+    assert!(first.common_context().is_empty() && first.specific_context().is_empty());
 }
 
 #[test]
@@ -117,4 +119,61 @@ fn directories_that_are_no_traces() {
     assert!(error.to_string().ends_with("metadata: metadata ends within a declaration"), "{error}");
     let (session, errors) = Session::open_all(&[cut, trace("whole", METADATA, &[])]).unwrap();
     assert_eq!((session.traces().len(), errors.len()), (1, 1));
+}
+
+/// What was lent is what is cloned, in the same order, and errors come where they are.
+#[test]
+fn records_are_lent_and_cloned() {
+    let mut faulty = STREAM.to_vec();
+    // The id of the second event.
+    let at = faulty.len() - 13;
+    faulty[at] = 9;
+    let three = [STREAM, &faulty, STREAM].concat();
+    let dir = trace("lent", METADATA, &[("s", &three)]);
+    let session = Session::open(&dir).unwrap();
+    let text = |record: Result<String, Error>| record.unwrap_or_else(|error| error.to_string());
+    let cloned: Vec<String> =
+        session.records().map(|record| text(record.map(|record| record.to_string()))).collect();
+    let mut records = session.records();
+    let mut lent = Vec::new();
+    while let Some(next) = records.read().map(|record| record.map(ToString::to_string)).transpose()
+    {
+        lent.push(text(next));
+    }
+    assert_eq!(lent, cloned);
+    let names: Vec<&str> = lent.iter().map(|line| line.split(':').nth(1).unwrap().trim()).collect();
+    assert_eq!(names[..3], ["order", "closed", "order"]);
+    assert!(lent[3].contains("stream.event.header"), "{}", lent[3]);
+    assert_eq!(names[4..], ["order", "closed"]);
+}
+
+/// Copies of large events, more than are read at once, and small ones after them.
+#[test]
+fn large_events_one_by_one() {
+    let metadata = "trace { major = 1; minor = 8; byte_order = le; };
+        stream { event.header := struct { integer { size = 8; } id; }; };
+        event { id = 0; name = large; fields := struct { integer { size = 16; } n; struct { integer { size = 8; } a; string s; } x[n]; }; };
+        event { id = 1; name = small; fields := struct { integer { size = 8; signed = true; } x; }; };";
+    let large = [&[0, 0xe8, 3][..], &[7, b'y', 0].repeat(1000)].concat();
+    let packet = [large.repeat(150), [1, 0xff].repeat(200)].concat();
+    let dir = trace("large-events", metadata.as_bytes(), &[("s", &packet)]);
+    let session = Session::open(&dir).unwrap();
+    let mut records = session.records();
+    let mut count = [0, 0];
+    while let Some(record) = records.read().unwrap() {
+        count[record.class.index] += 1;
+        let Some(Value::Array(items)) = record.get("x") else {
+            assert_eq!(record.get("x"), Some(Value::Signed(-1)));
+            continue;
+        };
+        let mut length = 0;
+        for item in items.iter() {
+            let Value::Structure(item) = item else { panic!("{item}") };
+            assert_eq!(item.get("a"), Some(Value::Unsigned(7)));
+            assert_eq!(item.get("s"), Some(Value::String("y")));
+            length += 1;
+        }
+        assert_eq!(length, 1000);
+    }
+    assert_eq!(count, [150, 200]);
 }

@@ -129,10 +129,11 @@ fn streams(trace: &Trace, files: Vec<PathBuf>) -> Result<Vec<StreamFiles>, Error
         let only = StreamFiles { paths: vec![path] };
         // A file whose first packet is malformed becomes a separate stream; its reader reports it.
         let mut reader = StreamReader::new(trace, &only);
-        if let Err(error @ Error::Io { .. }) = reader.next_packet() {
-            return Err(error);
-        }
-        let first = reader.info().cloned();
+        let first = match reader.next_packet(None) {
+            Err(error @ Error::Io { .. }) => return Err(error),
+            Ok(Some((packet, _))) => Some(packet.info().clone()),
+            Ok(None) | Err(_) => None,
+        };
         let key = first.as_ref().and_then(|info| Some((info.stream, info.stream_id?)));
         let begin = first.and_then(|info| info.begin).unwrap_or_default();
         let next = streams.len();

@@ -18,8 +18,9 @@
 //! # }
 //! ```
 //!
-//! [`Session::records`] copies the values of each event into a [`Record`]. [`Session::reader`] and
-//! a [`MergeVisitor`](crate::MergeVisitor) avoid the copies.
+//! [`Session::records`] copies the values of each event into a [`Record`]; [`Records::read`] lends one
+//! that is used again. [`Session::reader`] and a [`MergeVisitor`](crate::MergeVisitor) avoid the
+//! copies.
 
 mod directory;
 mod error;

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::error::Error;
 use super::files::TraceFiles;
 use super::stream::StreamReader;
+use crate::packet::Packet;
 use crate::stream::{MergeVisitor, Run, Waiting};
 use crate::trace::Trace;
 
@@ -14,6 +15,10 @@ use crate::trace::Trace;
 #[derive(Debug)]
 pub struct Reader<'t> {
     streams: Vec<(&'t Trace, StreamReader<'t>)>,
+    /// The current packet of each stream, without its bytes.
+    packets: Vec<Option<Packet<'t, 'static>>>,
+    /// The places of the packets that [`Self::read`] has lent, from 1 on; 0: it has not.
+    places: Vec<usize>,
     /// Streams whose next event is known.
     waiting: Waiting,
     /// Streams whose next event is not known: all at first, then the stream of the last event.
@@ -28,7 +33,9 @@ impl<'t> Reader<'t> {
             .map(|(trace, stream)| (trace, StreamReader::new(trace, stream)))
             .collect();
         let unknown = (0..streams.len()).rev().collect();
-        Self { streams, waiting: Waiting::new(), unknown }
+        let packets = streams.iter().map(|_| None).collect();
+        let places = vec![0; streams.len()];
+        Self { streams, packets, places, waiting: Waiting::new(), unknown }
     }
 
     /// The trace of a stream and its first file. Streams are numbered in the order of
@@ -53,8 +60,8 @@ impl<'t> Reader<'t> {
         self.read(1, visitor)
     }
 
-    /// As [`Self::step`], but faster: reports up to `events` events, those of one packet that come
-    /// before the next event of the other streams.
+    /// As [`Self::step`], but faster: reports up to `events` events, those before the end of the first
+    /// packet that ends.
     ///
     /// # Errors
     /// As of [`Self::step`].
@@ -65,17 +72,46 @@ impl<'t> Reader<'t> {
         while let Some(n) = self.unknown.pop() {
             self.advance(n, visitor)?;
         }
-        let Some(Reverse((_, n))) = self.waiting.pop() else { return Ok(false) };
-        let (other, stream) = (self.waiting.peek(), self.streams.get_mut(n));
-        let read = stream.and_then(|(_, stream)| {
-            stream.with(|packet| Run::new(n, packet, other, visitor).read(packet, events))
-        });
-        match read {
-            Some(Ok(Some(later))) => self.waiting.push(Reverse((later, n))),
-            Some(Ok(None)) | None => self.unknown.push(n),
-            Some(Err(fault)) => {
-                self.unknown.push(n);
-                visitor.fault(n, &fault);
+        if self.waiting.is_empty() {
+            return Ok(false);
+        }
+        let mut left = events;
+        let mut lent =
+            Lent { streams: &self.streams, places: &mut self.places, packets: Vec::new() };
+        while left > 0
+            && let Some(Reverse((_, n))) = self.waiting.pop()
+        {
+            let other = self.waiting.peek();
+            let read = lent.packet(n, &mut self.packets).map(|packet| {
+                let (later, done) = Run::new(n, packet, other, visitor).read(packet, left)?;
+                left -= done;
+                Ok(match later {
+                    None => packet.peek()?.map(|event| packet.time(&event)),
+                    later => later,
+                })
+            });
+            match read {
+                Some(Ok(Some(later))) => {
+                    self.waiting.push(Reverse((later, n)));
+                    if !visitor.more() {
+                        break;
+                    }
+                }
+                Some(Ok(None)) | None => {
+                    self.unknown.push(n);
+                    break;
+                }
+                Some(Err(fault)) => {
+                    self.unknown.push(n);
+                    visitor.fault(n, &fault);
+                    break;
+                }
+            }
+        }
+        let Lent { places, packets, .. } = lent;
+        for (n, packet) in packets {
+            if let (Some(slot), Some(place)) = (self.packets.get_mut(n), places.get_mut(n)) {
+                (*slot, *place) = (Some(packet.detach()), 0);
             }
         }
         Ok(true)
@@ -86,21 +122,29 @@ impl<'t> Reader<'t> {
     where
         V: for<'a> MergeVisitor<'t, 'a> + ?Sized,
     {
-        let Some((_, stream)) = self.streams.get_mut(n) else { return Ok(()) };
+        let (Some((_, stream)), Some(slot)) = (self.streams.get_mut(n), self.packets.get_mut(n))
+        else {
+            return Ok(());
+        };
         loop {
-            match stream.peek() {
-                Ok(Some(time)) => {
-                    self.waiting.push(Reverse((time, n)));
-                    return Ok(());
-                }
-                Ok(None) => {}
-                Err(error) => visitor.fault(n, &error),
-            }
-            match stream.next_packet() {
-                Ok(Some(discarded)) => {
-                    if let Some(packet) = stream.packet() {
-                        visitor.packet(n, &packet, discarded);
+            if let Some(packet) = slot.take() {
+                let mut packet = packet.attach(stream.packet_bytes());
+                let peeked = packet.peek().map(|event| event.map(|event| packet.time(&event)));
+                *slot = Some(packet.detach());
+                match peeked {
+                    Ok(Some(time)) => {
+                        self.waiting.push(Reverse((time, n)));
+                        return Ok(());
                     }
+                    Ok(None) => {}
+                    Err(error) => visitor.fault(n, &error),
+                }
+            }
+            match stream.next_packet(slot.take()) {
+                Ok(Some((packet, discarded))) => {
+                    let packet = packet.attach(stream.packet_bytes());
+                    visitor.packet(n, &packet, discarded);
+                    *slot = Some(packet.detach());
                 }
                 Ok(None) => return Ok(()),
                 Err(Error::Packet { error, .. }) => visitor.fault(n, &error),
@@ -110,5 +154,31 @@ impl<'t> Reader<'t> {
                 }
             }
         }
+    }
+}
+
+/// Packets with their bytes, each from its first event on.
+struct Lent<'t, 's> {
+    streams: &'s [(&'t Trace, StreamReader<'t>)],
+    places: &'s mut [usize],
+    packets: Vec<(usize, Packet<'t, 's>)>,
+}
+
+impl<'t, 's> Lent<'t, 's> {
+    /// The packet of a stream.
+    #[inline]
+    fn packet(
+        &mut self,
+        n: usize,
+        packets: &mut [Option<Packet<'t, 'static>>],
+    ) -> Option<&mut Packet<'t, 's>> {
+        let place = self.places.get_mut(n)?;
+        if *place == 0 {
+            let packet = packets.get_mut(n)?.take()?;
+            let bytes = self.streams.get(n)?.1.packet_bytes();
+            self.packets.push((n, packet.attach(bytes)));
+            *place = self.packets.len();
+        }
+        self.packets.get_mut(*place - 1).map(|(_, packet)| packet)
     }
 }

@@ -1,4 +1,4 @@
-//! The packets of one stream, read from its files one after the other.
+//! The bytes of the packets of one stream, read from its files one after the other.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use super::error::Error;
 use super::files::StreamFiles;
 use crate::error::{PacketError, Violation};
-use crate::packet::{DiscardTracker, Discarded, Packet, PacketInfo};
+use crate::packet::{DiscardTracker, Discarded, Packet};
 use crate::trace::Trace;
 
 /// Bytes read to find the size of a packet; more only if its header is longer.
 const PREFIX: u64 = 4096;
 
-/// A stream with one packet in memory.
+/// A stream with the bytes of one packet in memory. The packet is with the [reader](super::Reader).
 #[derive(Debug)]
 pub(super) struct StreamReader<'t> {
     trace: &'t Trace,
@@ -27,8 +27,6 @@ pub(super) struct StreamReader<'t> {
     bytes: Vec<u8>,
     /// Bytes of the current packet.
     size: usize,
-    /// The current packet without its bytes.
-    packet: Option<Packet<'t, 'static>>,
     clock: u64,
     tracker: DiscardTracker,
 }
@@ -42,7 +40,6 @@ impl<'t> StreamReader<'t> {
             file: None,
             bytes: Vec::new(),
             size: 0,
-            packet: None,
             clock: 0,
             tracker: DiscardTracker::default(),
         }
@@ -53,9 +50,12 @@ impl<'t> StreamReader<'t> {
         self.name
     }
 
-    /// Reads the next packet. `None`: the end of the stream.
-    pub(super) fn next_packet(&mut self) -> Result<Option<Discarded>, Error> {
-        if let Some(packet) = self.packet.take() {
+    /// Reads the packet after this one. `None`: the end of the stream.
+    pub(super) fn next_packet(
+        &mut self,
+        before: Option<Packet<'t, 'static>>,
+    ) -> Result<Option<(Packet<'t, 'static>, Discarded)>, Error> {
+        if let Some(packet) = before {
             self.clock = packet.clock();
         }
         self.bytes.drain(..self.size.min(self.bytes.len()));
@@ -76,8 +76,7 @@ impl<'t> StreamReader<'t> {
         }
         let packet = packet?;
         let discarded = self.tracker.packet(packet.info());
-        self.packet = Some(packet);
-        Ok(Some(discarded))
+        Ok(Some((packet, discarded)))
     }
 
     fn read_packet(&mut self) -> Result<Packet<'t, 'static>, Error> {
@@ -125,34 +124,12 @@ impl<'t> StreamReader<'t> {
         }
     }
 
-    fn packet_bytes(&self) -> &[u8] {
+    /// The bytes of the current packet.
+    pub(super) fn packet_bytes(&self) -> &[u8] {
         self.bytes.get(..self.size).unwrap_or(&self.bytes)
     }
 
     fn error(&self, error: PacketError) -> Error {
         Error::Packet { path: self.name.to_owned(), error }
-    }
-
-    /// The current packet with its bytes.
-    pub(super) fn packet(&self) -> Option<Packet<'t, '_>> {
-        self.packet.clone().map(|packet| packet.attach(self.packet_bytes()))
-    }
-
-    pub(super) fn info(&self) -> Option<&PacketInfo> {
-        self.packet.as_ref().map(Packet::info)
-    }
-
-    /// Runs `decode` on the current packet.
-    pub(super) fn with<T>(&mut self, decode: impl FnOnce(&mut Packet<'t, '_>) -> T) -> Option<T> {
-        let mut packet = self.packet.take()?.attach(self.bytes.get(..self.size)?);
-        let result = decode(&mut packet);
-        self.packet = Some(packet.detach());
-        Some(result)
-    }
-
-    /// The [time](Packet::time) of the next event of the current packet.
-    pub(super) fn peek(&mut self) -> Result<Option<i128>, PacketError> {
-        let peeked = self.with(|packet| Ok(packet.peek()?.map(|event| packet.time(&event))));
-        peeked.unwrap_or(Ok(None))
     }
 }

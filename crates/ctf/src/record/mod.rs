@@ -1,17 +1,18 @@
-//! Events as owned values, for uses that do not need the speed of a visitor.
+//! Events as copied values, for uses that do not need the speed of a visitor.
 
-mod builder;
+mod flat;
 mod value;
 
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use builder::RecordBuilder;
-pub use value::{Fields, Value};
+pub(crate) use flat::Flat;
+pub use value::{Elements, Fields, Value};
 
+use crate::schema::Scope;
 use crate::trace::EventPlan;
 
-/// An event with copies of its values.
+/// An event with copies of its values. Names are those of the trace.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Record<'t> {
@@ -25,13 +26,8 @@ pub struct Record<'t> {
     /// clock.
     pub nanoseconds: Option<i128>,
     /// The packet context, shared by the events of a packet.
-    pub packet_context: Arc<Fields>,
-    /// The common context, of all event record classes of the stream.
-    pub common_context: Fields,
-    /// The specific context, of the event record class.
-    pub specific_context: Fields,
-    /// The payload.
-    pub payload: Fields,
+    pub(crate) packet: Arc<Flat<'t>>,
+    pub(crate) values: Flat<'t>,
 }
 
 impl Record<'_> {
@@ -44,12 +40,34 @@ impl Record<'_> {
     /// The first field with this name of the payload, the specific context, the common context and
     /// the packet context.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        let [payload, specific, common] =
-            [&self.payload, &self.specific_context, &self.common_context];
-        [payload, specific, common, &*self.packet_context]
-            .into_iter()
-            .find_map(|fields| fields.get(name))
+    pub fn get(&self, name: &str) -> Option<Value<'_>> {
+        let scopes =
+            [Self::payload, Self::specific_context, Self::common_context, Self::packet_context];
+        scopes.iter().find_map(|fields| fields(self).get(name))
+    }
+
+    /// The packet context.
+    #[must_use]
+    pub fn packet_context(&self) -> Fields<'_> {
+        Fields(self.packet.scope(Scope::PacketContext))
+    }
+
+    /// The common context, of all event record classes of the stream.
+    #[must_use]
+    pub fn common_context(&self) -> Fields<'_> {
+        Fields(self.values.scope(Scope::CommonContext))
+    }
+
+    /// The specific context, of the event record class.
+    #[must_use]
+    pub fn specific_context(&self) -> Fields<'_> {
+        Fields(self.values.scope(Scope::Context))
+    }
+
+    /// The payload.
+    #[must_use]
+    pub fn payload(&self) -> Fields<'_> {
+        Fields(self.values.scope(Scope::Payload))
     }
 }
 
@@ -66,11 +84,10 @@ impl fmt::Display for Record<'_> {
             None => write!(f, "{} ", self.cycles)?,
         }
         write!(f, "{}:", self.name())?;
-        let scopes: [&Fields; 3] =
-            [&self.packet_context, &self.common_context, &self.specific_context];
+        let scopes = [self.packet_context(), self.common_context(), self.specific_context()];
         for fields in scopes.into_iter().filter(|fields| !fields.is_empty()) {
             write!(f, " {fields},")?;
         }
-        write!(f, " {}", self.payload)
+        write!(f, " {}", self.payload())
     }
 }

@@ -35,6 +35,13 @@ pub trait MergeVisitor<'t, 'a>: Visitor<'a> {
 
     /// All fields of the event have been reported.
     fn done(&mut self, stream: usize);
+
+    /// Whether a reader that may report several events at once goes on to the next one. Called before
+    /// each event, also before the first; `false` for the first one makes no progress.
+    #[inline]
+    fn more(&mut self) -> bool {
+        true
+    }
 }
 
 impl<'t, 'a> Merge<'t, 'a> {
@@ -70,11 +77,11 @@ impl<'t, 'a> Merge<'t, 'a> {
         let Some(Reverse((_, n))) = self.waiting.pop() else { return false };
         if let Some(packet) = self.streams.get_mut(n).and_then(Stream::packet_mut) {
             match Run::new(n, packet, self.waiting.peek(), sink).read(packet, events) {
-                Ok(Some(later)) => {
+                Ok((Some(later), _)) => {
                     self.waiting.push(Reverse((later, n)));
                     return true;
                 }
-                Ok(None) => {}
+                Ok((None, _)) => {}
                 Err(fault) => sink.fault(n, &fault),
             }
         }

@@ -17,6 +17,8 @@ pub(crate) struct Run<'t, 's, S: ?Sized> {
     until: i128,
     /// The time of the latest event; the least if there is no clock.
     time: i128,
+    /// Events so far.
+    done: usize,
     sink: &'s mut S,
 }
 
@@ -34,11 +36,11 @@ impl<'t, 's, S: ?Sized> Run<'t, 's, S> {
             None => i128::MAX,
         };
         let clock = packet.trace().clock(packet.stream());
-        Self { stream, clock, until, time: i128::MIN, sink }
+        Self { stream, clock, until, time: i128::MIN, done: 0, sink }
     }
 
-    /// Reports up to `events` events. Returns the time of the next event if it is known: that of one
-    /// that comes after the other streams' event.
+    /// Reports up to `events` events. Returns the time of the next event if it is known, that of one
+    /// that comes after the other streams' event, and the number of reported events.
     ///
     /// # Errors
     /// As of [`Packet::read_at_most`].
@@ -47,12 +49,12 @@ impl<'t, 's, S: ?Sized> Run<'t, 's, S> {
         mut self,
         packet: &mut Packet<'t, 'a>,
         events: usize,
-    ) -> Result<Option<i128>, PacketError>
+    ) -> Result<(Option<i128>, usize), PacketError>
     where
         S: MergeVisitor<'t, 'a>,
     {
         packet.read_at_most(events, &mut self)?;
-        Ok(Some(self.time).filter(|time| *time > self.until))
+        Ok((Some(self.time).filter(|time| *time > self.until), self.done))
     }
 }
 
@@ -62,7 +64,7 @@ impl<'t, 'a, S: MergeVisitor<'t, 'a> + ?Sized> EventVisitor<'t, 'a> for Run<'t, 
         if let Some(clock) = self.clock {
             self.time = clock.nanoseconds(event.cycles);
         }
-        self.time <= self.until
+        self.time <= self.until && self.sink.more()
     }
 
     #[inline(always)]
@@ -73,6 +75,7 @@ impl<'t, 'a, S: MergeVisitor<'t, 'a> + ?Sized> EventVisitor<'t, 'a> for Run<'t, 
 
     #[inline(always)]
     fn done(&mut self) {
+        self.done += 1;
         self.sink.done(self.stream);
     }
 }
