@@ -213,6 +213,14 @@ impl<'t, 'a> Packet<'t, 'a> {
         sink: &mut S,
     ) -> Result<bool, PacketError> {
         let mut left = events;
+        // Reads a header that is known once more: its clock gives the same again, and the fields after
+        // it need no cursor.
+        if let Some(event) = self.next
+            && event.class.code.steps.is_some()
+            && self.stream.layout != Layout::General
+        {
+            (self.next, self.cursor.bit) = (None, event.bit);
+        }
         loop {
             if self.next.is_none() {
                 left = self.quick(left, sink)?;
