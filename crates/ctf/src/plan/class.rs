@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::choice::Choice;
 use super::cursor::align_up;
-use super::emit::Code;
 use super::node::{NodeId, Nodes};
 use super::op::{BitField, Class, Op};
 use super::step::{self, Step, StepKind};
@@ -61,9 +60,17 @@ struct Selection {
 impl Steps {
     /// The steps of code. Slots below `own` are for other code, too. `None`: there are too many, or an
     /// operation is no step.
-    pub(super) fn of(code: &Code, nodes: &Nodes, own: u32) -> Option<Self> {
+    pub(super) fn of(
+        ops: &[Op],
+        fixed: &[Step],
+        choices: &[Choice],
+        nodes: &Nodes,
+        own: u32,
+    ) -> Option<Self> {
         let mut flat = Flat {
-            code,
+            ops,
+            fixed,
+            choices,
             nodes,
             constants: Vec::new(),
             order: None,
@@ -72,7 +79,7 @@ impl Steps {
             selections: Vec::new(),
         };
         let (mut list, mut open) = (List::default(), 0);
-        flat.list(0..code.ops.len(), &mut open, &mut list.all)?;
+        flat.list(0..ops.len(), &mut open, &mut list.all)?;
         list.tail = u32::try_from(open.div_ceil(8)).ok()?;
         let spare = u8::try_from(open.next_multiple_of(8) - open).ok()?;
         let Flat { order, loops, selections, .. } = flat;
@@ -200,7 +207,9 @@ impl Steps {
 
 /// Flattens operations.
 struct Flat<'c> {
-    code: &'c Code,
+    ops: &'c [Op],
+    fixed: &'c [Step],
+    choices: &'c [Choice],
     nodes: &'c Nodes,
     /// Slots with a constant.
     constants: Vec<(u32, u64)>,
@@ -219,7 +228,7 @@ impl Flat<'_> {
         // The first bit of the block.
         let (mut at, mut block) = (range.start, 0);
         while at < range.end {
-            let op = *self.code.ops.get(at)?;
+            let op = *self.ops.get(at)?;
             at += 1;
             self.work += 1;
             if self.work > MOST {
@@ -275,7 +284,7 @@ impl Flat<'_> {
     /// Appends fields of a block that starts at this bit.
     fn fields(&self, first: u32, count: u16, block: u64, steps: &mut Vec<Step>) -> Option<()> {
         let first = first as usize;
-        for field in self.code.fixed.get(first..first + usize::from(count))? {
+        for field in self.fixed.get(first..first + usize::from(count))? {
             if !block.is_multiple_of(8) {
                 return None;
             }
@@ -319,7 +328,7 @@ impl Flat<'_> {
 
     /// About as many steps as the operations have.
     fn size(&self, range: Range<usize>) -> u64 {
-        let ops = self.code.ops.get(range).unwrap_or_default();
+        let ops = self.ops.get(range).unwrap_or_default();
         let fields = ops.iter().map(|op| match op {
             Op::Block { count, .. } | Op::More { count, .. } => u64::from(*count),
             _ => 1,
@@ -367,8 +376,8 @@ impl Flat<'_> {
         open: &mut u64,
         steps: &mut Vec<Step>,
     ) -> Option<usize> {
-        let code = self.code;
-        let choice = code.choices.get(choice as usize)?;
+        let choices = self.choices;
+        let choice = choices.get(choice as usize)?;
         let lists =
             choice.options.iter().map(|range| self.inner(range.clone())).collect::<Option<_>>()?;
         steps.push(self.load(slot)?);

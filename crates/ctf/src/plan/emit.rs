@@ -85,7 +85,8 @@ pub(crate) fn compile(
         emit.class(class)?;
     }
     emit.settle();
-    emit.code.steps = Steps::of(&emit.code, nodes, start.slot);
+    let Code { ops, fixed, choices, .. } = &emit.code;
+    emit.code.steps = Steps::of(ops, fixed, choices, nodes, start.slot);
     Ok(emit.code)
 }
 
