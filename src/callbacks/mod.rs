@@ -219,10 +219,7 @@ impl Handler for Callbacks {
 
     fn end_context(&mut self, context: ContextId) {
         self.contexts.forget(context);
-        let client = context.0.cast_unsigned();
-        for peer in self.instances.peers(AGENT_INDOM).into_iter().flat_map(|p| p.values()) {
-            peer.streams().for_each(|stream| stream.forget(client));
-        }
+        self.store.forget_reader(context.0.cast_unsigned());
     }
 
     fn answered(&mut self, report: Answered) {

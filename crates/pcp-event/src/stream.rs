@@ -43,7 +43,7 @@ const WATCHED: u32 = 60;
 /// The part of a stream's share that its slowest records may have.
 const SLOWEST_PART: usize = 4;
 
-/// A limit of memory for records, shared evenly by the streams.
+/// A limit of memory for records, shared evenly by the streams that ever had one.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,
@@ -134,6 +134,9 @@ pub struct Stream {
     id: u64,
     /// Somebody reads the records: set at once, and cleared by a trim.
     watched: AtomicBool,
+    /// It has a share of the budget: since its first record, so that empty streams take nothing from
+    /// others.
+    shares: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -170,12 +173,20 @@ impl Stream {
     }
 
     fn over(budget: &Arc<Budget>, slowest: Option<Slowest>) -> Self {
-        budget.streams.fetch_add(1, Ordering::Relaxed);
         static STREAMS: AtomicU64 = AtomicU64::new(0);
         let id = STREAMS.fetch_add(1, Ordering::Relaxed);
         let slowest = slowest.map(Box::new);
         let inner = Mutex::new(Inner { slowest, ..Inner::default() });
-        Self { inner, budget: Arc::clone(budget), id, watched: AtomicBool::new(false) }
+        let (budget, no) = (Arc::clone(budget), || AtomicBool::new(false));
+        Self { inner, budget, id, watched: no(), shares: no() }
+    }
+
+    /// The share of the budget, which is for records that come now.
+    fn share(&self) -> usize {
+        if !self.shares.load(Ordering::Relaxed) && !self.shares.swap(true, Ordering::Relaxed) {
+            self.budget.streams.fetch_add(1, Ordering::Relaxed);
+        }
+        self.budget.share()
     }
 
     /// A number unique among all present and past streams of this process.
@@ -198,7 +209,7 @@ impl Stream {
     /// [`Self::with_slowest`].
     pub fn append_at(&self, batch: &mut Batch, now: Duration) {
         batch.seal();
-        let share = self.budget.share();
+        let share = self.share();
         self.change(|inner| {
             inner.bytes += batch.bytes.len() as u64;
             inner.truncated += batch.truncated;
@@ -277,6 +288,16 @@ impl Stream {
         }
     }
 
+    /// Gives a client context its cursor before it reads, at the oldest stored record, if it has none:
+    /// it misses what is dropped from now on. For a client that has asked for records before there was
+    /// the stream. `now`: as [`crate::ReadRequest::now`].
+    pub fn admit(&self, ctx: u32, now: Duration) {
+        let mut inner = self.lock();
+        let cursor = inner.store.first();
+        inner.clients.entry(ctx).or_insert(Client { cursor, at: now });
+        self.watched.store(true, Ordering::Relaxed);
+    }
+
     /// Removes a client context; a PMDA calls this in its end-of-context callback.
     pub fn forget(&self, ctx: u32) {
         self.lock().clients.remove(&ctx);
@@ -331,7 +352,9 @@ impl Drop for Stream {
     fn drop(&mut self) {
         let held = self.lock().held();
         self.budget.held.fetch_sub(held, Ordering::Relaxed);
-        self.budget.streams.fetch_sub(1, Ordering::Relaxed);
+        if *self.shares.get_mut() {
+            self.budget.streams.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 

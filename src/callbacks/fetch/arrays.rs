@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use pmda::{Results, block_bytes};
+use pmda::{InDom, Results, block_bytes};
 
 use super::scope::{FetchScope, World};
 use crate::catalogue::PARAM_CLUSTER;
@@ -28,15 +28,24 @@ pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut R
     let mut jobs: Vec<(StreamKind, u32, &Peer)> = Vec::new();
     let wants = std::mem::take(&mut scope.wants);
     let catalogue = world.store.catalogue();
+    let (client, now) = (scope.context.0.cast_unsigned(), scope.now);
     for stream in wants.keys() {
         if scope.hidden.contains(&stream.source) {
             continue;
         }
         let Some(source) = catalogue.source(stream.source) else { continue };
         let serial = source.indom.serial;
+        let indom = InDom::new(world.store.domain(), serial);
+        if world.profile.includes_new(indom) {
+            world.store.reads(client, *stream, scope.now);
+        } else {
+            world.store.reads_some(client, *stream);
+        }
         let peers = world.instances.peers(serial);
         scope.visit(world, serial, peers.zip(peers), results, |_, _, inst, peer| {
-            if peer.existing_stream(stream.kind).is_some() {
+            // A stream is there from the attach of its peer on, and made when the first client asks.
+            let made = peer.was_attached() && world.store.stream(peer, stream.kind, now).is_some();
+            if made || peer.existing_stream(stream.kind).is_some() {
                 jobs.push((*stream, inst, peer));
             }
         });
@@ -81,7 +90,7 @@ pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut R
                 ..ReadRequest::new(want, limits, lost)
             };
             request.filter = keeps.as_ref().map(|k| k as RecordFilter<'_>);
-            let delivery = stream.read(scope.context.0.cast_unsigned(), &request);
+            let delivery = stream.read(client, &request);
             let made = [&delivery.low, &delivery.high]
                 .into_iter()
                 .flatten()

@@ -11,6 +11,7 @@ use super::tables;
 use crate::callbacks::contexts::SharedFilter;
 use crate::callbacks::entries::Row;
 use crate::catalogue::{AgentCell, Stat};
+use crate::events::StreamStats;
 use crate::model::{EventLeaf, InDom, StreamKind, ValueSource};
 use crate::store::{Peer, Store};
 
@@ -135,8 +136,13 @@ fn event(
         }
         _ => {}
     }
-    let Some(stream) = peer.existing_stream(kind.kind) else { return };
-    let stats = stream.stats();
+    let stream = peer.existing_stream(kind.kind);
+    // A stream without records takes no memory until a client reads it.
+    let stats = match stream {
+        Some(stream) => stream.stats(),
+        None if peer.was_attached() => StreamStats::default(),
+        None => return,
+    };
     let number = match leaf {
         EventLeaf::Count => stats.count,
         EventLeaf::Bytes => stats.bytes,
@@ -145,7 +151,10 @@ fn event(
         EventLeaf::Clients => stats.clients.into(),
         EventLeaf::Truncated => stats.truncated,
         EventLeaf::Table | EventLeaf::Slowest => {
-            return tables::answer((inst, peer, stream), (kind, leaf), world, scope, results);
+            if let Some(stream) = stream {
+                tables::answer((inst, peer, stream), (kind, leaf), world, scope, results);
+            }
+            return;
         }
         EventLeaf::Filter | EventLeaf::FilterError => return,
         EventLeaf::Records | EventLeaf::HighResRecords => {

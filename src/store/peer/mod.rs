@@ -187,13 +187,23 @@ impl Peer {
     }
 
     /// The stream of an event kind, made at the first call; `None` for an unknown kind.
-    pub fn stream(&self, kind: EventKindId, make: impl FnOnce() -> Stream) -> Option<&Stream> {
+    pub(super) fn stream(
+        &self,
+        kind: EventKindId,
+        make: impl FnOnce() -> Stream,
+    ) -> Option<&Stream> {
         self.streams.get(kind.index()).map(|s| &**s.get_or_init(|| Box::new(make())))
     }
 
     /// The streams that exist.
     pub fn streams(&self) -> impl Iterator<Item = &Stream> {
         self.streams.iter().filter_map(OnceLock::get).map(|stream| &**stream)
+    }
+
+    /// Whether it was connected at any time of this run: its streams exist, if only as no records.
+    #[must_use]
+    pub fn was_attached(&self) -> bool {
+        self.agent.get(AgentCell::Connects as u16) > Some(0)
     }
 
     /// The stream of a kind, if anything was ever appended or read.

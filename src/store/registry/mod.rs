@@ -4,6 +4,7 @@
 mod names;
 mod paths;
 mod peers;
+mod readers;
 mod rows;
 mod sweep;
 #[cfg(test)]
@@ -14,6 +15,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use paths::Paths;
+use readers::Readers;
+pub(super) use readers::duration;
 
 use super::control_queue::ControlQueue;
 use super::dynamic_metric::DynamicMetric;
@@ -81,6 +84,8 @@ pub struct Store {
     /// Number of new metrics.
     defined: AtomicU64,
     comings: AtomicU64,
+    /// Taken before the table of a source.
+    readers: Mutex<Readers>,
     /// The peer at which the next sweep begins to compress records.
     rested: AtomicUsize,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -136,6 +141,7 @@ impl Store {
             pending: Mutex::default(),
             comings: AtomicU64::new(0),
             defined: AtomicU64::new(0),
+            readers: Mutex::default(),
             rested: AtomicUsize::new(0),
             wake: OnceLock::new(),
         })

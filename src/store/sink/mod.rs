@@ -14,13 +14,13 @@ use bound_row::BoundRow;
 
 use super::log_throttle::LogThrottle;
 use super::peer::{Peer, RequestQueue};
-use super::registry::Store;
+use super::registry::{Store, duration};
 use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
 use crate::events::{Batch, Later, Stream};
 use crate::model::{
-    ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId, ParamItem,
-    Pmid, SourceId, Stamp, TableId, Update, ValueType,
+    ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid,
+    SourceId, Stamp, TableId, Update, ValueType,
 };
 use crate::sources::{OwnSink, Sink};
 
@@ -425,8 +425,7 @@ impl Sink for PeerSink {
     fn append(&mut self, kind: EventKindId, records: &mut Batch) {
         let Some(peer) = &self.peer else { return records.clear() };
         let count = records.len() as u64;
-        let make = || new_stream(&self.store, &self.table, kind);
-        if let Some(stream) = peer.stream(kind, make) {
+        if let Some(stream) = self.store.stream(peer, kind, self.now.monotonic) {
             stream.append_at(records, self.now.monotonic);
             peer.count(AgentCell::Events, count);
         }
@@ -445,8 +444,7 @@ impl Sink for PeerSink {
 
     fn append_later(&mut self, kind: EventKindId, records: Later) {
         let Some(peer) = &self.peer else { return };
-        let make = || new_stream(&self.store, &self.table, kind);
-        if let Some(stream) = peer.stream(kind, make) {
+        if let Some(stream) = self.store.stream(peer, kind, self.now.monotonic) {
             peer.count(AgentCell::Events, records.count);
             stream.append_later(records);
         }
@@ -456,23 +454,6 @@ impl Sink for PeerSink {
         let stream = self.peer.as_ref().and_then(|peer| peer.existing_stream(kind));
         let waits = self.events.get(kind.index()).is_some_and(|batch| !batch.is_empty());
         stream.map_or(!waits, Stream::is_watched)
-    }
-}
-
-/// The parameter with the duration of a record.
-fn duration(source: &SourceTable, kind: EventKindId) -> Option<ParamItem> {
-    source.events.get(kind.index())?.table.duration
-}
-
-/// A stream of a kind; if its records have durations, the slowest are kept.
-fn new_stream(store: &Store, source: &SourceTable, kind: EventKindId) -> Stream {
-    match duration(source, kind) {
-        None => Stream::new(&store.budget),
-        Some(item) => {
-            let cluster = source.cluster + PARAM_CLUSTER;
-            let duration = Pmid::new(store.domain(), cluster, item.get());
-            Stream::with_slowest(&store.budget, duration)
-        }
     }
 }
 

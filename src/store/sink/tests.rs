@@ -9,7 +9,7 @@ use crate::catalogue::testkit::{
 };
 use crate::events::{HighRes, Records, Scalar, Unpacked};
 use crate::model::{
-    Departure, MetricSpec, Place, STATIC_ITEMS, SampleValue, Semantics, Units, Value,
+    Departure, MetricSpec, Place, STATIC_ITEMS, SampleValue, Semantics, StreamKind, Units, Value,
 };
 
 #[test]
@@ -315,4 +315,48 @@ fn a_kind_is_watched_until_its_first_record_and_while_it_is_read() {
     let peer = Arc::clone(sink.peer().expect("attached"));
     peer.existing_stream(SAMPLE).expect("has the first").watch();
     assert!(sink.is_watched(SAMPLE));
+}
+
+#[test]
+fn who_reads_a_kind_has_a_cursor_in_each_stream_before_its_first_record() {
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 8 << 10);
+    let attach = |name: &str| {
+        let mut sink = PeerSink::new(&store, TOY, &Arc::new(RequestQueue::new(|| ())));
+        sink.update(Update::Identity(Identity { name: name.into(), ..Identity::default() }));
+        sink
+    };
+    let send = |sink: &mut PeerSink| {
+        for _ in 0..1000 {
+            let (stamp, params) = (Stamp::default(), &[]);
+            sink.update(Update::Event { kind: SAMPLE, stamp, flags: 1, params });
+        }
+        sink.flush();
+    };
+    let stats =
+        |sink: &PeerSink| sink.peer().and_then(|p| p.existing_stream(SAMPLE)).map(Stream::stats);
+    let kind = StreamKind { source: TOY, kind: SAMPLE };
+    // Nobody reads.
+    let mut before = attach("before");
+    send(&mut before);
+    assert!(stats(&before).is_some_and(|s| (s.count, s.lost, s.clients) == (1000, 0, 0)));
+    // One reads all, one only some.
+    store.reads(1, kind, Duration::ZERO);
+    store.reads(2, kind, Duration::ZERO);
+    store.reads_some(2, kind);
+    assert!(
+        stats(&before).is_some_and(|s| (s.lost, s.clients) == (0, 2)),
+        "also in those that there are"
+    );
+    let mut later = attach("later");
+    assert!(later.peer().is_some_and(|p| p.was_attached()) && stats(&later).is_none());
+    send(&mut later);
+    let told = stats(&later).expect("made");
+    assert!(told.clients == 1 && told.lost > 500, "{told:?}");
+    // A context that has ended is in no stream, and in none that comes.
+    store.forget_reader(1);
+    let mut last = attach("last");
+    send(&mut last);
+    for sink in [&later, &last] {
+        assert_eq!(stats(sink).map(|s| s.clients), Some(0));
+    }
 }

@@ -52,7 +52,11 @@ impl Stream {
     /// [the slowest](Self::with_slowest).
     #[must_use]
     pub fn later_max(&self) -> usize {
-        if self.lock().slowest.is_some() { 0 } else { self.budget.share() / UNPACKED_PART }
+        match self.shares.load(Ordering::Relaxed) {
+            _ if self.lock().slowest.is_some() => 0,
+            true => self.budget.share() / UNPACKED_PART,
+            false => self.budget.later_max(),
+        }
     }
 
     /// As [`Self::append`], for at most [`Self::later_max`] bytes of records that are packed when
@@ -61,7 +65,7 @@ impl Stream {
         if later.count == 0 {
             return;
         }
-        let share = self.budget.share();
+        let share = self.share();
         self.change(|inner| {
             inner.bytes += later.bytes;
             inner.truncated += later.truncated;

@@ -200,6 +200,23 @@ fn a_record_larger_than_a_delivery_is_cut_and_one_larger_than_the_memory_is_miss
 }
 
 #[test]
+fn who_was_there_before_the_first_record_is_told_of_all_that_is_dropped() {
+    let s = Stream::new(&Budget::new(8 << 10));
+    assert_eq!((s.stats(), seen(&s.read(1, &request(LIMITS)))), Default::default());
+    s.admit(2, Duration::ZERO);
+    append(&s, 0, 1000, 30);
+    let (all, missed) = seen(&s.read(2, &request(LIMITS)));
+    assert!(missed > 800, "{missed}");
+    assert_eq!((all.len() as u64 + missed, s.stats().lost), (1000, missed));
+    assert_eq!(seen(&s.read(1, &request(LIMITS))), (all, missed));
+    // Who has a cursor keeps it, and who comes later has missed nothing.
+    s.admit(1, Duration::ZERO);
+    s.admit(3, Duration::ZERO);
+    assert_eq!(seen(&s.read(1, &request(LIMITS))), (vec![], 0));
+    assert_eq!(seen(&s.read(3, &request(LIMITS))).1, 0);
+}
+
+#[test]
 fn a_filtered_record_is_neither_delivered_nor_missed() {
     let s = Stream::new(&Budget::new(20 << 10));
     let odd = |record: &[u8]| {
@@ -234,6 +251,9 @@ fn memory_stays_within_the_share_and_is_given_back() {
     assert_eq!(budget.held() as u64, s.stats().memory);
     let other: Vec<_> = (0..15).map(|_| Stream::new(&budget)).collect();
     s.trim(Duration::ZERO);
+    assert!(s.stats().memory > 32 << 10, "empty streams have no share: {:?}", s.stats());
+    other.iter().for_each(|other| append(other, 0, 1, 0));
+    s.trim(Duration::ZERO);
     assert!(s.stats().memory <= 4 << 10, "{:?}", s.stats());
     drop(other);
     drop(s);
@@ -265,7 +285,9 @@ proptest! {
     fn delivered_plus_missed_is_appended(steps in prop::collection::vec(step(), 1..120)) {
         let s = Stream::new(&Budget::new(8 << 10));
         let mut next = 0u64;
-        let mut expected: HashMap<u32, u64> = HashMap::new();
+        // This one was there before the first record.
+        s.admit(3, Duration::ZERO);
+        let mut expected: HashMap<u32, u64> = HashMap::from([(3, 0)]);
         for step in steps {
             match step {
                 Step::Append(n, size) => { append(&s, next, n, size); next += n; }
@@ -342,6 +364,7 @@ fn records_at_rest_are_small_and_the_same() {
     assert!(s.rest() > 0);
     // A smaller share is for what is compressed.
     let others: Vec<_> = (0..6).map(|_| Stream::new(&budget)).collect();
+    others.iter().for_each(|other| append(other, 0, 1, 0));
     s.trim(Duration::ZERO);
     assert_eq!(s.newest(1000), awake.newest(1000));
     drop((others, s));

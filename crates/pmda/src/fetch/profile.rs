@@ -44,6 +44,12 @@ impl<'a> Profile<'a> {
         }
     }
 
+    /// Whether an instance that comes later is selected.
+    #[must_use]
+    pub fn includes_new(self, indom: InDom) -> bool {
+        self.of(indom).0
+    }
+
     /// The selection for one instance domain. The profile's list is sorted once.
     #[must_use]
     pub fn wanted<T>(self, indom: InDom, instances: &BTreeMap<u32, T>) -> Wanted {
