@@ -95,8 +95,25 @@ fn named(name: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-fn items(text: &str) -> Vec<String> {
-    text.split(',').map(str::trim).filter(|i| !i.is_empty()).map(str::to_owned).collect()
+/// The items of a list, without the quotes that a shell would remove from it or from an item.
+fn items(text: &str) -> Result<Vec<String>, String> {
+    let text = inside(text.trim());
+    let items = text.split(',').map(|item| inside(item.trim())).filter(|item| !item.is_empty());
+    let items: Vec<_> = items.map(str::to_owned).collect();
+    match items.iter().find(|item| item.contains(['\'', '"'])) {
+        Some(item) => Err(format!("{item}: write the list without quotes and blanks: a:b,c:*")),
+        None => Ok(items),
+    }
+}
+
+/// The text within a pair of quotes around the whole of it, if there is one.
+fn inside(text: &str) -> &str {
+    ['\'', '"']
+        .into_iter()
+        .find_map(|quote| {
+            text.strip_prefix(quote)?.strip_suffix(quote).filter(|t| !t.contains(quote))
+        })
+        .map_or(text, str::trim)
 }
 
 /// Parses a name and a list, with an optional `key=` before the list as in `create`.
@@ -110,7 +127,7 @@ fn listed(
     let (name, rest) = text.split_once(char::is_whitespace).ok_or_else(help)?;
     let rest = rest.trim_start();
     let rest = rest.strip_prefix(key).and_then(|rest| rest.strip_prefix('=')).unwrap_or(rest);
-    let items = items(rest);
+    let items = items(rest)?;
     if items.is_empty() {
         return Err(help());
     }
@@ -157,8 +174,8 @@ fn set(spec: &mut SessionSpec, key: &str, value: &str) -> Result<(), String> {
         "blocking_timeout" => spec.blocking_timeout = Some(blocking(value)?),
         "tracefile_size" => spec.tracefile_size = bytes(value)?,
         "tracefile_count" => spec.tracefile_count = number()?,
-        "events" => spec.events = items(value),
-        "contexts" => spec.contexts = items(value),
+        "events" => spec.events = items(value)?,
+        "contexts" => spec.contexts = items(value)?,
         "filter" => spec.filter = Some(unquoted(value.trim())?.to_owned()),
         "loglevel" => spec.loglevel = Some(value.to_owned()),
         "loglevel_only" => spec.loglevel_only = Some(value.to_owned()),
@@ -275,6 +292,13 @@ mod tests {
             spec("create s1 filter=\"a\" == n && m == \"b\"").filter.as_deref(),
             Some("\"a\" == n && m == \"b\"")
         );
+        for list in ["'a:*,b'", "\"a:*\",'b'", "'a:*',b", "a:*,'b',"] {
+            assert_eq!(spec(&format!("create s1 events={list}")).events, ["a:*", "b"], "{list}");
+            assert_eq!(
+                parse(Verb::Enable, &format!("s1 {list}")),
+                Command::Enable("s1".into(), vec!["a:*".into(), "b".into()])
+            );
+        }
         assert_eq!(spec("create s1 domain=python loglevel_only=INFO").domain, Domain::Python);
         assert_eq!(parse(Verb::Session, " destroy s1 "), Command::Destroy("s1".into()));
         assert_eq!(
@@ -319,6 +343,9 @@ mod tests {
             (Verb::Enable, "s1 a b", "without blanks"),
             (Verb::Enable, "s1 contexts=vpid", "no other key than events="),
             (Verb::Enable, "s1 events=", "NAME PATTERN"),
+            (Verb::Session, "create s1 events='a:b, c'", "without quotes"),
+            (Verb::Enable, "s1 'a:b", "without quotes"),
+            (Verb::Enable, "s1 a'b'", "without quotes"),
             (Verb::Context, "s1 events=a:b", "no other key than contexts="),
             (Verb::Session, "create s1 filter='n == 1", "without quotes"),
             (Verb::Session, "create s1 filter='n' == 'm'", "without quotes"),

@@ -277,7 +277,9 @@ impl ManagedSession {
         let text = format!(
             "done: session {name} is {}",
             match self.phase {
-                SessionPhase::Active => "recording",
+                // The programs are listed later.
+                SessionPhase::Active =>
+                    "recording; control.status has whether its events are there",
                 SessionPhase::Stopped => "stopped",
                 _ => "destroyed",
             }
