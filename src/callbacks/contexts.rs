@@ -37,6 +37,11 @@ impl SharedFilter {
         self.0.borrow().text().to_owned()
     }
 
+    /// Its names that no parameter has yet.
+    pub(super) fn unknown(&self) -> String {
+        self.0.borrow().unknown().collect::<Vec<_>>().join(", ")
+    }
+
     fn memory(&self) -> usize {
         self.0.borrow().memory()
     }

@@ -8,7 +8,7 @@ use pmda::{Metric, TableError, Tables};
 use crate::catalogue::{AGENT_INDOM, Catalogue};
 use crate::events::ParameterNames;
 use crate::model::{
-    EventLeaf, InDom, Place, Pmid, Semantics, SourceId, Units, ValueSource, ValueType,
+    EventLeaf, InDom, Place, Pmid, Semantics, SourceId, Units, ValueSource, ValueType, component,
 };
 use crate::store::DynamicMetric;
 
@@ -25,6 +25,7 @@ pub(super) struct Row {
     pub(super) oneline: String,
     pub(super) help: String,
     pub(super) labels: Vec<(&'static str, String)>,
+    pub(super) units: Units,
 }
 
 /// All metrics.
@@ -51,6 +52,34 @@ impl ParameterNames for Parameters<'_> {
     }
 
     fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
+        let mut found = self.called(name, from);
+        // A field of a trace has the metric that is made from its own name.
+        let own = name.split('.').map(component).collect::<Vec<_>>().join(".");
+        if own != name {
+            found.extend(self.called(&own, from));
+        }
+        found
+    }
+
+    fn grows(&self) -> bool {
+        let source = self.entries.catalogue.source(self.source);
+        let places = source.and_then(|source| source.dynamic).map_or(&[] as &[_], |d| d.places);
+        places.iter().any(|(place, _)| *place == Place::Param)
+    }
+
+    fn time_unit(&self, pmid: Pmid) -> Option<u64> {
+        let fields = self.entries.by_pmid(pmid.0)?.units.fields();
+        let unit = *TIME_UNITS.get(usize::from(fields.scale_time))?;
+        (fields.dim_time == 1 && fields.dim_space == 0 && fields.dim_count == 0).then_some(unit)
+    }
+}
+
+/// Nanoseconds of `PM_TIME_*`.
+const TIME_UNITS: &[u64] = &[1, 1000, 1_000_000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000];
+
+impl Parameters<'_> {
+    /// The parameters from number `from` on with a name that ends so.
+    fn called(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
         let word = name.rsplit('.').next().unwrap_or_default();
         let rows = self
             .entries
@@ -135,8 +164,9 @@ impl Entries {
                 oneline: entry.oneline.clone().into(),
                 help: entry.help.clone().into(),
                 labels: Vec::new(),
+                units: entry.units,
             };
-            metrics.push(self.push(row, entry.sem, entry.units));
+            metrics.push(self.push(row, entry.sem));
         }
         tables.add_metrics(&metrics)
     }
@@ -162,6 +192,7 @@ impl Entries {
             oneline: spec.oneline.clone(),
             help: spec.help.clone(),
             labels: spec.labels.clone(),
+            units: spec.units,
         };
         let (oneline, help) = metric.param_help();
         let param = Row {
@@ -174,19 +205,19 @@ impl Entries {
             ..row.clone()
         };
         if spec.place.node().is_some() {
-            let metric = self.push(row, spec.sem, spec.units);
+            let metric = self.push(row, spec.sem);
             add(tables, &metric);
         }
         if spec.place.has_param() {
             // A record has the counter's value at its time; a rate between records of several
             // processes means nothing.
             let sem = if instant { spec.sem } else { Semantics::Instant };
-            let param = self.push(param, sem, spec.units);
+            let param = self.push(param, sem);
             add(tables, &param);
         }
     }
 
-    fn push(&mut self, row: Row, sem: Semantics, units: Units) -> Metric {
+    fn push(&mut self, row: Row, sem: Semantics) -> Metric {
         let index = self.rows.len();
         self.by_pmid.insert(row.pmid.0, index);
         if let (ValueSource::Param, Some(source)) = (row.value, row.source) {
@@ -194,8 +225,14 @@ impl Entries {
             self.by_word.entry((source, word.to_owned())).or_default().push(index);
         }
         let indom = self.serial(&row).map(|serial| pmda::InDom::new(self.domain, serial));
-        let metric =
-            Metric { name: row.name.clone(), pmid: row.pmid, ty: row.ty, indom, sem, units };
+        let metric = Metric {
+            name: row.name.clone(),
+            pmid: row.pmid,
+            ty: row.ty,
+            indom,
+            sem,
+            units: row.units,
+        };
         self.rows.push(row);
         metric
     }

@@ -165,7 +165,12 @@ impl StoreCall<'_> {
             filter.map(SharedFilter::text).unwrap_or_default(),
             self.contexts.get(ctx).who.shown(),
         );
-        log::info!("{}: {text:?} set by {who}", row.name);
+        let unknown = filter.map(SharedFilter::unknown).unwrap_or_default();
+        let waits = match unknown.is_empty() {
+            true => String::new(),
+            false => format!("; no parameter is called {unknown} yet"),
+        };
+        log::info!("{}: {text:?} set by {who}{waits}", row.name);
         self.contexts.set_refused(kind, ctx, None);
         Ok(())
     }

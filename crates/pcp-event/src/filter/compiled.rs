@@ -38,8 +38,8 @@ pub struct Filter {
 impl Filter {
     /// Parses a filter over the parameters in `names`.
     ///
-    /// [`FilterError`] for a text that is not an expression, a name without parameters, a text
-    /// compared with a number, and a filter over one of the limits ([`FILTER_MAX`] bytes, 128
+    /// [`FilterError`] for a text that is not an expression, a name without parameters (unless
+    /// [they grow](ParameterNames::grows)), a text compared with a number, and a filter over one of the limits ([`FILTER_MAX`] bytes, 128
     /// comparisons, 32 names, 128 `*`, 16384 parameters).
     pub fn parse(text: &str, names: &dyn ParameterNames) -> Result<Self, FilterError> {
         if text.len() > FILTER_MAX {
@@ -75,6 +75,13 @@ impl Filter {
             self.parameters.dedup();
         }
         self.known = known;
+    }
+
+    /// The names that no parameter has yet: see [`ParameterNames::grows`].
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        let unknown = |slot: &u16| self.parameters.iter().all(|(_, other)| other != slot);
+        let names = (0..).zip(&self.names);
+        names.filter(move |(slot, _)| unknown(slot)).map(|(_, name)| name.as_str())
     }
 
     /// The text given to [`Self::parse`].

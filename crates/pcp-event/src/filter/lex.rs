@@ -11,6 +11,8 @@ pub(super) enum Token {
     Name(String),
     Integer(i128),
     Float(f64),
+    /// `100ms`, in nanoseconds.
+    Time(i128),
     /// The pieces between `*`.
     Text(Vec<String>),
     /// `==`, `(`, `&&` …
@@ -25,6 +27,7 @@ impl Token {
             Self::Name(name) => format!("`{name}`"),
             Self::Integer(n) => format!("`{n}`"),
             Self::Float(n) => format!("`{n}`"),
+            Self::Time(n) => format!("`{n}ns`"),
             Self::Text(_) => "a text".into(),
             Self::Sign(sign) => format!("`{sign}`"),
             Self::End => "the end".into(),
@@ -109,10 +112,18 @@ impl<'t> Lexer<'t> {
             }
             None => word.parse(),
         };
+        if let Some(time) = time(&word) {
+            return Ok(Token::Time(time));
+        }
         match (integer, word.parse::<f64>()) {
             (Ok(n), _) => Ok(Token::Integer(n)),
             (Err(_), Ok(n)) if word.contains(['.', 'e', 'E']) => Ok(Token::Float(n)),
-            _ => self.error(at, format!("`{word}` is not a number: 12, 0x1f, 017, 2.5 or 1e6 are")),
+            _ => self.error(
+                at,
+                format!(
+                    "`{word}` is not a number: 12, 0x1f, 017, 2.5 or 1e6 are, and times: 5ns, 10us, 100ms, 1.5s"
+                ),
+            ),
         }
     }
 
@@ -134,4 +145,28 @@ impl<'t> Lexer<'t> {
         pieces.push(piece);
         Ok(Token::Text(pieces))
     }
+}
+
+/// Units of time, longer names first, in nanoseconds.
+const TIMES: &[(&str, u32)] = &[("ns", 1), ("us", 1000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+/// Nanoseconds of a number with a unit of time.
+fn time(word: &str) -> Option<i128> {
+    let (number, unit) =
+        TIMES.iter().find_map(|(name, unit)| Some((word.strip_suffix(name)?, *unit)))?;
+    if number.bytes().all(|c| c.is_ascii_digit()) {
+        return number.parse::<u64>().ok().map(|n| i128::from(n) * i128::from(unit));
+    }
+    // Digits and one dot: 1.5 s is 1500000000 ns.
+    let (whole, part) = number.split_once('.')?;
+    let (whole, part) =
+        (if whole.is_empty() { "0" } else { whole }, part.get(..part.len().min(9))?);
+    let digits = |text: &str| text.bytes().all(|c| c.is_ascii_digit());
+    if !digits(whole) || !digits(number.get(number.find('.')? + 1..)?) || part.is_empty() {
+        return None;
+    }
+    let scale = 10_i128.pow(u32::try_from(part.len()).ok()?);
+    let all =
+        i128::from(whole.parse::<u64>().ok()?) * scale + i128::from(part.parse::<u64>().ok()?);
+    Some(all * i128::from(unit) / scale)
 }

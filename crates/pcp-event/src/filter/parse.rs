@@ -28,10 +28,23 @@ struct Parser<'t> {
     parameters: Vec<(u32, u16)>,
 }
 
+#[derive(Clone)]
 struct Name {
     name: String,
     text: bool,
     number: bool,
+    time: Time,
+}
+
+/// Whether an operand is a time.
+#[derive(Clone, Copy, PartialEq)]
+enum Time {
+    /// It is none, or has another unit in another record.
+    No,
+    /// A number with a unit, in nanoseconds.
+    Written(i128),
+    /// A parameter with this unit, in nanoseconds.
+    Unit(u64),
 }
 
 /// An operand, its position, and the types of its parameters.
@@ -42,6 +55,7 @@ struct Placed {
     /// Whether it can be a text, and whether it can be a number.
     text: bool,
     number: bool,
+    time: Time,
 }
 
 pub(super) fn parse(text: &str, names: &dyn ParameterNames) -> Result<Parsed, FilterError> {
@@ -147,6 +161,7 @@ impl Parser<'_> {
         };
         let (sign_at, _) = self.take()?;
         let right = self.operand()?;
+        let (left, right) = self.in_units(left, right)?;
         let (numbers, texts) = (left.number && right.number, left.text && right.text);
         if !numbers && !matches!(how, Comparison::Equal | Comparison::NotEqual) {
             return self.error(sign_at, "texts can be compared with == and != only");
@@ -164,16 +179,47 @@ impl Parser<'_> {
         self.error(named.at, format!("{what} is {is}: expected {expected} on the other side"))
     }
 
+    /// Both sides, a written time in the unit of the other side.
+    fn in_units(&self, left: Placed, right: Placed) -> Result<(Placed, Placed), FilterError> {
+        match (left.time, right.time) {
+            (Time::Written(time), Time::Unit(unit)) => Ok((left.of(in_unit(time, unit)), right)),
+            (Time::Unit(unit), Time::Written(time)) => {
+                let right = right.of(in_unit(time, unit));
+                Ok((left, right))
+            }
+            (Time::Written(_), other) | (other, Time::Written(_)) => {
+                let (written, named) =
+                    if left.name.is_empty() { (&left, &right) } else { (&right, &left) };
+                let what = match other {
+                    Time::Written(_) => "a time has no other time beside it".to_owned(),
+                    _ if named.name.is_empty() => "expected a name beside a time".to_owned(),
+                    _ => format!(
+                        "the values of `{}` have no unit of time: expected a plain number",
+                        named.name
+                    ),
+                };
+                self.error(written.at, what)
+            }
+            _ => Ok((left, right)),
+        }
+    }
+
     fn operand(&mut self) -> Result<Placed, FilterError> {
         let minus = self.sign("-")?;
-        let placed =
-            |operand, at, text| Placed { operand, at, name: String::new(), text, number: !text };
-        if !matches!(self.token, Token::Integer(_) | Token::Float(_)) && minus {
+        let placed = |operand, at, text| Placed {
+            operand,
+            at,
+            name: String::new(),
+            text,
+            number: !text,
+            time: Time::No,
+        };
+        if !matches!(self.token, Token::Integer(_) | Token::Float(_) | Token::Time(_)) && minus {
             return self.expected("a number");
         }
         if !matches!(
             self.token,
-            Token::Integer(_) | Token::Float(_) | Token::Text(_) | Token::Name(_)
+            Token::Integer(_) | Token::Float(_) | Token::Time(_) | Token::Text(_) | Token::Name(_)
         ) {
             return self.expected("a name, a number or a text in double quotes");
         }
@@ -181,6 +227,10 @@ impl Parser<'_> {
         Ok(match token {
             Token::Integer(n) => placed(Operand::Integer(if minus { -n } else { n }), at, false),
             Token::Float(n) => placed(Operand::Float(if minus { -n } else { n }), at, false),
+            Token::Time(n) => {
+                let n = if minus { -n } else { n };
+                Placed { time: Time::Written(n), ..placed(Operand::Integer(n), at, false) }
+            }
             Token::Text(pieces) => {
                 self.stars += pieces.len().saturating_sub(1);
                 if self.stars > STARS_MAX {
@@ -203,22 +253,22 @@ impl Parser<'_> {
             _ => None,
         };
         if let Some((operand, text)) = built_in {
-            return Ok(Placed { operand, at, name, text, number: !text });
+            return Ok(Placed { operand, at, name, text, number: !text, time: Time::No });
         }
-        let (slot, text, number) = self.slot(at, &name)?;
-        Ok(Placed { operand: Operand::Slot(slot), at, name, text, number })
+        let (slot, Name { text, number, time, .. }) = self.slot(at, &name)?;
+        Ok(Placed { operand: Operand::Slot(slot), at, name, text, number, time })
     }
 
-    /// The slot of a name, and whether it can be a text and a number. Each name is looked up once.
-    fn slot(&mut self, at: usize, name: &str) -> Result<(u16, bool, bool), FilterError> {
+    /// The slot of a name, and what it can be. Each name is looked up once.
+    fn slot(&mut self, at: usize, name: &str) -> Result<(u16, Name), FilterError> {
         if let Some((slot, known)) = (0..).zip(&self.slots).find(|(_, known)| known.name == name) {
-            return Ok((slot, known.text, known.number));
+            return Ok((slot, known.clone()));
         }
         if self.slots.len() == NAMES_MAX {
             return self.error(at, format!("more than {NAMES_MAX} different names"));
         }
         let found = self.names.find(name, 0);
-        if found.is_empty() {
+        if found.is_empty() && !self.names.grows() {
             return self.error(
                 at,
                 format!("no parameter is called `{name}`: expected one that pmevent shows, timestamp, flags or instance"),
@@ -235,9 +285,33 @@ impl Parser<'_> {
         let slot = u16::try_from(self.slots.len()).unwrap_or(u16::MAX);
         let is_text =
             |(_, ty): &(_, ValueType)| matches!(ty, ValueType::Text | ValueType::Aggregate);
-        let (text, number) = (found.iter().any(is_text), !found.iter().all(is_text));
+        // What has not come yet can be anything.
+        let any = found.is_empty();
+        let (text, number) = (any || found.iter().any(is_text), any || !found.iter().all(is_text));
+        let mut units = found.iter().map(|(pmid, _)| self.names.time_unit(*pmid));
+        let time = match units.next().flatten() {
+            Some(unit) if units.all(|other| other == Some(unit)) => Time::Unit(unit),
+            _ => Time::No,
+        };
         self.parameters.extend(found.iter().map(|(pmid, _)| (pmid.0, slot)));
-        self.slots.push(Name { name: name.to_owned(), text, number });
-        Ok((slot, text, number))
+        let known = Name { name: name.to_owned(), text, number, time };
+        self.slots.push(known.clone());
+        Ok((slot, known))
+    }
+}
+
+impl Placed {
+    fn of(self, operand: Operand) -> Self {
+        Self { operand, ..self }
+    }
+}
+
+/// A time in a unit, both in nanoseconds.
+#[allow(clippy::cast_precision_loss, reason = "a fraction of a unit")]
+fn in_unit(time: i128, unit: u64) -> Operand {
+    let unit = i128::from(unit.max(1));
+    match time % unit {
+        0 => Operand::Integer(time / unit),
+        _ => Operand::Float(time as f64 / unit as f64),
     }
 }

@@ -27,6 +27,11 @@ impl ParameterNames for Known {
         ALL.len()
     }
 
+    /// Parameter 1 is in microseconds.
+    fn time_unit(&self, pmid: Pmid) -> Option<u64> {
+        (pmid.0 == 1).then_some(1000)
+    }
+
     fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
         let ends = |full: &str| {
             full.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -95,6 +100,47 @@ fn new_parameters_are_looked_up_once_for_each_name() {
     assert_eq!(all.1.get(), 3, "two names");
 }
 
+/// [`First`], and there may be more.
+struct Growing(First);
+
+impl ParameterNames for Growing {
+    fn known(&self) -> usize {
+        self.0.known()
+    }
+
+    fn find(&self, name: &str, from: usize) -> Vec<(Pmid, ValueType)> {
+        self.0.find(name, from)
+    }
+
+    fn grows(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_name_that_is_not_known_yet_matches_nothing_until_it_is() {
+    let growing = |known| Growing(First(known, Cell::default()));
+    let parse = |text| Filter::parse(text, &growing(0)).expect(text);
+    let matches = |filter: &Filter| filter.matcher("x").matches(&record());
+    for text in
+        ["duration > 3", "method == \"GET*\"", "duration", "in.size < ratio", "3 < duration"]
+    {
+        let mut filter = parse(text);
+        assert!(!matches(&filter), "{text}");
+        assert!(filter.unknown().next().is_some(), "{text}");
+        filter.refresh(&growing(6));
+        assert!(matches(&filter), "{text}");
+        assert_eq!(filter.unknown().next(), None, "{text}");
+    }
+    // What is written for another type than comes is false.
+    let mut other = parse("method == 3 || duration == \"x\"");
+    other.refresh(&growing(6));
+    assert!(!matches(&other));
+    for wrong in ["duration >", "duration > \"x\"", "duration > 5ms", "duration = 5"] {
+        assert!(Filter::parse(wrong, &growing(0)).is_err(), "{wrong}");
+    }
+}
+
 /// 1795000000.25 s, POINT, duration 120, method "GET /a*b", ratio 0.5, in.size -7.
 fn record() -> Vec<u8> {
     let mut batch = Batch::default();
@@ -144,6 +190,10 @@ fn comparisons() {
         "duration == 1 && duration == 2 || duration == 120",
         "!($ctx.vtid == 1)",
         "duration > size",
+        "duration == 120us",
+        "duration == 120000ns && 0.00012s == duration && duration == .12ms",
+        "duration > 119.9us && duration < 120001ns",
+        "duration > -1s",
     ] {
         assert!(keeps(yes), "{yes}");
     }
@@ -191,6 +241,16 @@ fn errors_name_the_column_and_what_is_expected() {
         ("method == \"\u{e9}\" &", 15, "found `&`"),
         ("duration == -method", 14, "expected a number"),
         ("duration & 1", 10, "found `&`"),
+        ("duration > 100mz", 12, "and times: 5ns, 10us, 100ms, 1.5s"),
+        ("duration > 1.2.3s", 12, "is not a number"),
+        ("duration > .s", 12, "is not a number"),
+        ("duration > s", 12, "no parameter is called `s`"),
+        ("vtid > 100ms", 8, "the values of `vtid` have no unit of time"),
+        ("1s < timestamp", 1, "the values of `timestamp` have no unit of time"),
+        ("1s < 2s", 1, "no other time"),
+        ("1s < 2", 1, "expected a name beside a time"),
+        ("1s", 3, "expected == !="),
+        ("method == 1s", 11, "no unit of time"),
     ] {
         let e = Filter::parse(text, &Known).expect_err(text);
         assert_eq!(e.column, column, "{text}: {e}");
