@@ -43,6 +43,7 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
         }
         Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
         Mode::Check => return check(options),
+        Mode::Forget => return forget(&agent, options.forget.as_deref().unwrap_or_default()),
         Mode::Run if !process::is_started_by_pmcd() => {
             eprintln!("{BY_HAND}");
             return 1;
@@ -75,6 +76,27 @@ fn check(options: &Options) -> i32 {
     match load(options) {
         Ok(loaded) => {
             show(&check::report(&loaded));
+            0
+        }
+        Err(e) => {
+            eprintln!("{e}");
+            1
+        }
+    }
+}
+
+fn forget(agent: &Agent, pattern: &str) -> i32 {
+    let dir = process::state_dir();
+    // As the PMDA does, so that it can read the file.
+    agent.hand_over(&dir, "apm.");
+    let user = agent.become_user().map_err(|e| e.to_string());
+    match user.and_then(|()| crate::forget::forget(&dir, agent.domain(), &catalogue(), pattern)) {
+        Ok(names) if names.is_empty() => {
+            eprintln!("{pattern}: no peer has brought such a metric");
+            1
+        }
+        Ok(names) => {
+            show(&format!("{}\n", names.join("\n")));
             0
         }
         Err(e) => {

@@ -55,6 +55,9 @@ pub mod net;
 pub mod callbacks;
 
 #[cfg(feature = "agent")]
+pub mod forget;
+
+#[cfg(feature = "agent")]
 pub mod options;
 
 pub mod check;

@@ -22,6 +22,13 @@ const OPTIONS: &[OptionDef] = &[
     flag("print-configuration", "print a table of all configuration keys, exit"),
     flag("print-pmlogconf", "print the groups for pmlogconf(1), exit"),
     flag("catalogue", "print all static metrics as JSON, exit"),
+    OptionDef {
+        argument: Some("NAME"),
+        ..flag(
+            "forget",
+            "drop metrics that peers have brought, by name with *, while pmcd is stopped, exit",
+        )
+    },
     flag("page", "print a page for browsers that shows the metrics through pmproxy(1), exit"),
     OptionDef {
         argument: Some("URL"),
@@ -58,6 +65,8 @@ pub enum Mode {
     PrintPmlogconf,
     /// `--catalogue`: input of scripts, such as `etc/grafana/make_dashboards.py`
     Catalogue,
+    /// `--forget`
+    Forget,
     /// `--page`
     Page,
     /// `--version`
@@ -71,6 +80,8 @@ pub struct Options {
     pub mode: Mode,
     /// `-c`, `--config`
     pub config: Option<PathBuf>,
+    /// `--forget`
+    pub forget: Option<String>,
     /// `--proxy`
     pub proxy: Option<String>,
     /// `--hostspec`
@@ -87,6 +98,7 @@ impl Options {
             "print-configuration" => Some(Mode::PrintConfiguration),
             "print-pmlogconf" => Some(Mode::PrintPmlogconf),
             "catalogue" => Some(Mode::Catalogue),
+            "forget" => Some(Mode::Forget),
             "page" => Some(Mode::Page),
             "version" => Some(Mode::Version),
             _ => None,
@@ -95,6 +107,7 @@ impl Options {
         Self {
             mode: mode.unwrap_or_default(),
             config: arguments.get("config").map(PathBuf::from),
+            forget: text("forget"),
             proxy: text("proxy"),
             hostspec: text("hostspec"),
         }
@@ -139,6 +152,9 @@ mod tests {
         };
         let given = ["--page", "--proxy", "http://web1:44322", "--hostspec=web1"];
         assert_eq!(parsed(&given), Ok(page));
+        let forget = Some("apm.mono.counter.junk*".to_owned());
+        let forget = Options { mode: Mode::Forget, forget, ..Options::default() };
+        assert_eq!(parsed(&["--forget", "apm.mono.counter.junk*"]), Ok(forget));
         assert_eq!(parsed(&["--nonsense"]), Err(1));
         assert_eq!(parsed(&["-?"]), Err(0));
     }

@@ -26,6 +26,8 @@ pub(super) struct Row {
     pub(super) help: String,
     pub(super) labels: Vec<(&'static str, String)>,
     pub(super) units: Units,
+    /// What a peer has brought, until a client sees it.
+    pub(super) dynamic: Option<Arc<DynamicMetric>>,
 }
 
 /// All metrics.
@@ -165,6 +167,7 @@ impl Entries {
                 help: entry.help.clone().into(),
                 labels: Vec::new(),
                 units: entry.units,
+                dynamic: None,
             };
             metrics.push(self.push(row, entry.sem));
         }
@@ -193,6 +196,7 @@ impl Entries {
             help: spec.help.clone(),
             labels: spec.labels.clone(),
             units: spec.units,
+            dynamic: Some(Arc::clone(metric)),
         };
         let (oneline, help) = metric.param_help();
         let param = Row {

@@ -126,7 +126,11 @@ impl World {
                         self.instances.row_has(SERIAL, id, &row, column);
                     }
                 }
-                Change::Metric(_) | Change::Join(_) | Change::Leave(_) => {}
+                Change::Metric(_)
+                | Change::Drop(_)
+                | Change::Again(_)
+                | Change::Join(_)
+                | Change::Leave(_) => {}
             }
         }
     }

@@ -107,6 +107,8 @@ impl Callbacks {
         for change in changes {
             match change {
                 Change::Metric(metric) => self.ids.add_metric(metric),
+                Change::Drop(metric) => self.ids.drop_metric(&metric),
+                Change::Again(metric) => self.ids.add_again(&metric),
                 Change::Join(peer) => self.join(&peer),
                 Change::Leave(peer) => self.leave(&peer),
                 Change::JoinRow(source, table, row) => self.join_row(source, table, &row),

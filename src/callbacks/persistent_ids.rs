@@ -43,6 +43,8 @@ pub(super) struct PersistentIds {
     /// Ids have changed since the last snapshot.
     ids: bool,
     comings: u64,
+    /// Metrics seen by clients, at the last snapshot.
+    seen: u64,
     submitted: Duration,
     pause: Duration,
     /// A file was written, or could not be.
@@ -87,6 +89,7 @@ impl PersistentIds {
             names: true,
             ids: true,
             comings: 0,
+            seen: 0,
             submitted: Duration::ZERO,
             pause: Duration::ZERO,
             tried: false,
@@ -110,6 +113,17 @@ impl PersistentIds {
         self.book.add_metric(&metric);
         self.names = true;
         self.hidden.push(metric);
+    }
+
+    /// A metric has lost its name, but not its id.
+    pub(super) fn drop_metric(&mut self, metric: &DynamicMetric) {
+        self.book.drop_metric(metric);
+    }
+
+    /// It has it again. Clients know it already.
+    pub(super) fn add_again(&mut self, metric: &Arc<DynamicMetric>) {
+        self.book.add_metric(metric);
+        self.names = true;
     }
 
     /// Metrics that clients may see from now on, in the order of their ids.
@@ -137,19 +151,20 @@ impl PersistentIds {
             self.written(outcome);
         }
         let Some(saver) = &self.saver else { return };
-        let comings = self.store.comings();
-        if !self.names && !self.ids && self.comings == comings {
+        let (comings, seen) = (self.store.comings(), self.store.seen());
+        if !self.names && !self.ids && self.comings == comings && self.seen == seen {
             return;
         }
         let at = now();
         let since = at.monotonic.saturating_sub(self.submitted);
         let urgent = !self.trouble && (self.names || self.ids && self.book.is_ahead());
         let soon = self.ids && since >= self.pause
-            || self.comings != comings && since >= self.pause.max(PAUSE_TIMES);
+            || (self.comings != comings || self.seen != seen)
+                && since >= self.pause.max(PAUSE_TIMES);
         if !urgent && !soon || saver.busy() && !(urgent && saver.wait(WRITE_WAIT / 2)) {
             return;
         }
-        self.comings = comings;
+        (self.comings, self.seen) = (comings, seen);
         self.submit(at, false);
         if urgent && let Some(saver) = &self.saver {
             self.trouble = !saver.wait(if self.tried { WRITE_WAIT } else { FIRST_WRITE_WAIT });

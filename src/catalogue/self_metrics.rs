@@ -53,7 +53,7 @@ stats! {
     MemoryRegistry "memory.registry" U64 Instant Bytes "Memory held by names and values" "Metrics, instances and values that peers have brought, but for texts; an estimate, bounded by limits.names and limits.instances.";
     MemoryLimit "memory.limit" U64 Instant Bytes "Bound of apm.self.memory.events" "The setting events.memory.";
     NamesRegistered "names.registered" U64 Instant Count "Dynamic metrics known" "Metrics that peers have brought, of all sources; each has a counter and a parameter name.";
-    NamesRejected "names.rejected" U64 Counter Count "Metrics refused" "Definitions of metrics refused because limits.names was reached, or because category and name together are longer than limits.name_length. Their values are not shown. Names that are too long by themselves are errors of their agent.";
+    NamesRejected "names.rejected" U64 Counter Count "Metrics refused" "Definitions of metrics refused because limits.names or one peer's share of it (a quarter of what is left, or 64) was reached, or because category and name together are longer than limits.name_length. Their values are not shown. Names that are too long by themselves are errors of their agent.";
     InstancesRegistered "instances.registered" U64 Instant Count "Instances known" "Peers known, connected or not, of all sources.";
     InstancesRejected "instances.rejected" U64 Counter Count "Instances refused" "Peers that were turned away because limits.instances was reached and all known ones are connected.";
     Panics "panics" U64 Counter Count "Internal errors caught" "Panics that were caught at the border to C or in a worker. Should be 0; please report the log.";

@@ -28,7 +28,7 @@ crate::section! {
     #[serde(deserialize_with = "bytes::<_, { 1 << 20 }, { 1 << 40 }>")]
     peer_memory: u64 = 64 << 20, r#""64MiB""#, "1MiB to 1TiB";
 
-    /// Metrics that the peers of one source may bring.
+    /// Metrics that the peers of one source may bring; one peer a quarter of what is left, or 64.
     #[serde(deserialize_with = "count::<_, 1, 16_384>")]
     names: u64 = 4096, "4096", "1 to 16384";
 

@@ -13,10 +13,28 @@ use crate::store::{DynamicMetric, Limits, Peer, Row};
 /// Remembered instances of a domain, as a multiple of the most that it may have.
 pub(super) const KEEP: usize = 4;
 
+/// A dynamic metric: its record, and itself unless it has no room now.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) record: Arc<Record>,
+    pub(super) metric: Option<Arc<DynamicMetric>>,
+}
+
+impl Named {
+    /// The record of this moment.
+    fn record(&self) -> Record {
+        let mut now = Record::clone(&self.record);
+        if let (Record::Name { unseen, .. }, Some(metric)) = (&mut now, &self.metric) {
+            *unseen = !metric.is_seen();
+        }
+        now
+    }
+}
+
 /// The ids of one source.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    pub(super) names: BTreeMap<u32, Arc<Record>>,
+    pub(super) names: BTreeMap<u32, Named>,
     pub(super) names_mark: Mark,
     /// That of sums, in a source that has them.
     pub(super) totals_mark: Option<Mark>,
@@ -139,13 +157,22 @@ impl Book {
     }
 
     /// Adds a dynamic metric.
-    pub fn add_metric(&mut self, metric: &DynamicMetric) {
+    pub fn add_metric(&mut self, metric: &Arc<DynamicMetric>) {
         let source = self.catalogue.name(metric.source);
         let Some(shelf) = self.shelves.get_mut(metric.source.index()) else { return };
         let (id, path, persist) =
             (metric.id.into(), metric.spec.path.clone(), metric.spec.persist.clone());
         shelf.pass_name(id);
-        shelf.names.insert(id, Arc::new(Record::Name { source: source.into(), id, path, persist }));
+        let record = Record::Name { source: source.into(), id, path, persist, unseen: true };
+        let named = Named { record: Arc::new(record), metric: Some(Arc::clone(metric)) };
+        shelf.names.insert(id, named);
+    }
+
+    /// Removes a dynamic metric. Its id is not given to another.
+    pub fn drop_metric(&mut self, metric: &DynamicMetric) {
+        if let Some(shelf) = self.shelves.get_mut(metric.source.index()) {
+            shelf.names.remove(&metric.id.into());
+        }
     }
 
     fn marks(&mut self) -> impl Iterator<Item = &mut Mark> {
@@ -202,7 +229,7 @@ pub struct Snapshot {
     pub(super) clean: bool,
     pub(super) promises: Vec<u32>,
     marks: Vec<(String, u32)>,
-    names: Vec<Arc<Record>>,
+    names: Vec<Named>,
     domains: Vec<(String, Vec<Arc<Entry>>)>,
     pub(super) kept: Arc<Vec<String>>,
 }
@@ -213,7 +240,7 @@ impl Snapshot {
         let head = Record::Head { version: VERSION, saved: self.now.wall.sec, clean: self.clean };
         let marks =
             || self.marks.iter().map(|(of, next)| Record::Next { of: of.clone(), next: *next });
-        let names = self.names.iter().map(|r| Record::clone(r));
+        let names = self.names.iter().map(Named::record);
         let entries =
             self.domains.iter().flat_map(|(of, entries)| entries.iter().map(|e| self.entry(of, e)));
         std::iter::once(head).chain(marks()).chain(names).chain(entries).chain(marks())

@@ -44,6 +44,8 @@ impl Pmda {
         for change in self.store.take_changes() {
             match change {
                 Change::Metric(metric) => self.book.add_metric(&metric),
+                Change::Drop(metric) => self.book.drop_metric(&metric),
+                Change::Again(metric) => self.book.add_metric(&metric),
                 Change::Join(peer) => assert!(self.book.join_peer(&peer).is_some()),
                 Change::Leave(peer) => drop(self.book.leave_peer(&peer, &self.store.limits(), now)),
                 Change::JoinRow(source, table, row) => {
@@ -251,6 +253,7 @@ fn what_contradicts_itself_is_refused() {
         id,
         path: text.into(),
         persist: testkit::persist(text),
+        unseen: false,
     };
     let records = [
         peer("a", 1, 1),
@@ -274,6 +277,33 @@ fn what_contradicts_itself_is_refused() {
     assert_eq!(restored.faults.len(), 6, "{:?}", restored.faults);
     pmda.define("w", 0);
     assert!(pmda.ids().iter().any(|(of, id, _)| of == "toy names" && *id == 6));
+}
+
+#[test]
+fn names_that_no_client_has_seen_give_way_after_a_restart_and_their_ids_do_not() {
+    let name = |id, text: &str, unseen| Record::Name {
+        source: "toy".into(),
+        id,
+        path: text.into(),
+        persist: testkit::persist(text),
+        unseen,
+    };
+    let records = [name(0, "seen", false), name(1, "junk", true), name(2, "more", true)];
+    let file: Vec<u8> = records.iter().flat_map(|r| r.line().into_bytes()).collect();
+    let small = Limits { names: 3, ..limits() };
+    let (mut pmda, restored) = Pmda::start(&file, &small, 0);
+    assert_eq!(restored.metrics.len(), 3);
+    pmda.define("orders", 0);
+    let named = |pmda: &mut Pmda| -> Vec<u32> {
+        pmda.ids().into_iter().filter(|(of, ..)| of == "toy names").map(|(_, id, _)| id).collect()
+    };
+    assert_eq!(named(&mut pmda), [0, 3]);
+    pmda.define("junk", 0);
+    assert_eq!(named(&mut pmda), [0, 1, 3], "the same id as long as the PMDA runs");
+    let file = pmda.file(1, true);
+    let (mut pmda, _) = Pmda::start(&file, &Limits { names: 9, ..small }, 2);
+    pmda.define("more", 2);
+    assert_eq!(named(&mut pmda), [0, 1, 3, 4], "2 was another's");
 }
 
 #[derive(Clone, Debug)]

@@ -17,6 +17,7 @@ fn records() -> Vec<Record> {
         id,
         path: path.into(),
         persist: "E3 é \"\\\n".into(),
+        unseen: id == 7,
     };
     let labels: BTreeMap<String, String> = [("pod".to_owned(), "π\u{0}\r\n".to_owned())].into();
     let peer = Record::Peer {
@@ -158,7 +159,13 @@ fn the_files_of_the_old_version_are_taken_over() {
     let has = |record: &Record| old.records.contains(record);
     assert!(has(&Record::Next { of: "agent".into(), next: 10 }));
     let persist = "toy x y".into();
-    assert!(has(&Record::Name { source: "toy".into(), id: 5, path: "gc.x".into(), persist }));
+    assert!(has(&Record::Name {
+        source: "toy".into(),
+        id: 5,
+        path: "gc.x".into(),
+        persist,
+        unseen: false
+    }));
     let peer = |r: &Record| matches!(r, Record::Peer { name, id: 2, agent: Some(4), left: Some(1_700_000_000), .. } if name == "p.exe:7");
     assert!(old.records.iter().any(peer));
     assert!(

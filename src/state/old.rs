@@ -54,7 +54,13 @@ pub fn read_old(dir: &Path, domain: u32, catalogue: &Catalogue) -> Option<Loaded
         {
             let (path, persist) = text.split_once(' ').unwrap_or((&text, ""));
             let (path, persist) = (path.to_owned(), persist.to_owned());
-            records.push(Record::Name { source: source.name.into(), id, path, persist });
+            records.push(Record::Name {
+                source: source.name.into(),
+                id,
+                path,
+                persist,
+                unseen: false,
+            });
         }
         for (id, since, name) in entries(dir, domain, source.indom.serial, &mut damaged) {
             let agent = agents.get(&format!("{}::{name}", source.name)).copied();

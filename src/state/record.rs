@@ -44,6 +44,9 @@ pub enum Record {
         path: String,
         /// The source's own text, from which it restores the metric.
         persist: String,
+        /// No client has fetched it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unseen: bool,
     },
     /// A peer: an instance of its source's domain and of that of all agents.
     Peer {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::book::{Book, KEEP, table_name};
+use super::book::{Book, KEEP, Named, table_name};
 use super::domain::{Domain, Entry, Holder, ID_MAX, Mark};
 use super::file::Loaded;
 use super::record::Record;
@@ -130,7 +130,8 @@ impl Reader<'_> {
                     let shelf = self.book.shelves.get_mut(n.index());
                     shelf.into_iter().for_each(|shelf| {
                         shelf.pass_name(id);
-                        shelf.names.insert(id, Arc::new(record.clone()));
+                        let named = Named { record: Arc::new(record.clone()), metric: None };
+                        shelf.names.insert(id, named);
                     });
                 }
                 None => self.keep(&record),
@@ -204,16 +205,27 @@ impl Reader<'_> {
     /// Restores metrics with their ids, lowest id first.
     fn names(&mut self) -> Vec<Arc<DynamicMetric>> {
         let mut metrics = Vec::new();
-        for (shelf, (n, source)) in self.book.shelves.iter().zip(self.book.catalogue.sources()) {
-            for record in shelf.names.values() {
-                let Record::Name { id, path, persist, .. } = &**record else { continue };
+        let shelves = self.book.shelves.iter_mut();
+        for (shelf, (n, source)) in shelves.zip(self.book.catalogue.sources()) {
+            for named in shelf.names.values_mut() {
+                let Record::Name { id, path, persist, unseen, .. } = &*named.record else {
+                    continue;
+                };
                 let spec = source.dynamic.and_then(|d| (d.restore)(persist));
                 let restored = spec.ok_or("it is not understood").and_then(|mut spec| {
                     path.clone_into(&mut spec.path);
                     self.store.restore_metric(n, *id as usize, spec)
                 });
                 match restored {
-                    Ok(metric) => metrics.extend(metric),
+                    Ok(metric) => {
+                        if let Some(metric) = &metric
+                            && !unseen
+                        {
+                            metric.seen();
+                        }
+                        named.metric.clone_from(&metric);
+                        metrics.extend(metric);
+                    }
                     Err(why) => self
                         .faults
                         .push(format!("metric {id} of {}, {path} {persist:?}: {why}", source.name)),

@@ -5,6 +5,7 @@ mod brought;
 mod control_queue;
 mod csv;
 mod dynamic_metric;
+mod held;
 mod limits;
 mod log_throttle;
 mod memory;

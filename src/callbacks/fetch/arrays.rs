@@ -90,6 +90,9 @@ pub(super) fn deliver(scope: &mut FetchScope, world: &World<'_>, results: &mut R
                 ..ReadRequest::new(want, limits, lost)
             };
             request.filter = keeps.as_ref().map(|k| k as RecordFilter<'_>);
+            if peer.was_read() {
+                world.store.count_seen(1);
+            }
             let delivery = stream.read(client, &request);
             let made = [&delivery.low, &delivery.high]
                 .into_iter()

@@ -59,8 +59,11 @@ impl Fetch<'_> {
         let pmid_at = |place: usize| Pmid(request.pmids.get(place).copied().unwrap_or_default());
         let order = std::mem::take(&mut scope.order);
         let mut delivered = scope.wants.is_empty();
+        // Metrics that no client has fetched before.
+        let mut seen = 0;
         for (class, place) in &order {
             let row = entries.by_pmid(pmid_at(*place).0);
+            seen += u64::from(row.is_some_and(|r| r.dynamic.as_ref().is_some_and(|m| m.seen())));
             if row.is_some_and(|row| columns.add(*place, row, &world)) {
                 continue;
             }
@@ -81,6 +84,9 @@ impl Fetch<'_> {
         }
         columns.answer(scope, &world, results, &mut ended);
         columns.end();
+        if seen > 0 {
+            store.count_seen(seen);
+        }
         scope.order = order;
         for (place, of) in &scope.again {
             let pmid = pmid_at(*place);

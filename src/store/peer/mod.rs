@@ -9,6 +9,7 @@ mod ways;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ pub use request_queue::RequestQueue;
 pub(super) use ways::Beside;
 use ways::Ways;
 
+use super::held::Held;
 use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
 use crate::events::Stream;
 use crate::model::{
@@ -50,6 +52,10 @@ pub struct Peer {
     /// Memory charges of cells and texts.
     charged: Mutex<Option<Charged>>,
     requests: Mutex<Ways>,
+    /// The dynamic metrics that it brings.
+    names: Mutex<Held>,
+    /// Clients have got records of it.
+    read: AtomicBool,
 }
 
 /// Where a peer comes from.
@@ -124,6 +130,8 @@ impl Peer {
             words: Mutex::default(),
             charged: Mutex::default(),
             requests: Mutex::default(),
+            names: Mutex::default(),
+            read: AtomicBool::new(false),
         };
         use AgentCell::{BytesIn, BytesOut, Connects, Errors, Events, Lost, Messages, Up};
         for cell in [Up, Connects, BytesIn, BytesOut, Messages, Errors, Events, Lost] {
@@ -142,6 +150,29 @@ impl Peer {
     #[must_use]
     pub fn agent_name(&self) -> String {
         format!("{}::{}", self.protocol, self.name)
+    }
+
+    /// The dynamic metrics that it brings.
+    pub(super) fn names(&self) -> MutexGuard<'_, Held> {
+        lock(&self.names)
+    }
+
+    /// A client gets records of it, and may know the parameters that it brings. Returns whether that is new.
+    pub fn was_read(&self) -> bool {
+        let new = !self.is_read() && !self.read.swap(true, Ordering::Relaxed);
+        if new {
+            self.names().were_in_records();
+        }
+        new
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// It is forgotten, and brings nothing any more.
+    pub(super) fn release_names(&self) {
+        drop(std::mem::take(&mut *self.names()));
     }
 
     /// Adds to a cell of `apm.agent.*`.

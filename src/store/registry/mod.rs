@@ -34,6 +34,10 @@ use crate::model::{Charge, Memory, Purpose, SourceId, TableId};
 pub enum Change {
     /// A new metric (and its parameter metric).
     Metric(Arc<DynamicMetric>),
+    /// A metric that nobody brings and nobody has fetched: its name is free for others. Its id is not.
+    Drop(Arc<DynamicMetric>),
+    /// It is brought again.
+    Again(Arc<DynamicMetric>),
     /// A new instance.
     Join(Arc<Peer>),
     /// An instance that is forgotten.
@@ -54,6 +58,11 @@ struct Table {
     /// The first id that no metric ever had, and the first that no sum ever had.
     next_id: usize,
     next_total: usize,
+    /// Metrics whose names were dropped, by key. They have their ids if they are brought again.
+    dropped: HashMap<String, Arc<DynamicMetric>>,
+    /// How often a metric has lost its last bringer, and how often it had when unused names were dropped.
+    freed: Arc<AtomicU64>,
+    freed_before: Option<u64>,
     /// By key, ids and paths of restored metrics for which `limits.names` has no room now.
     parked: HashMap<String, (usize, String)>,
     paths: Paths,
@@ -86,6 +95,8 @@ pub struct Store {
     comings: AtomicU64,
     /// Taken before the table of a source.
     readers: Mutex<Readers>,
+    /// Metrics that clients have seen for the first time.
+    seen: AtomicU64,
     /// The peer at which the next sweep begins to compress records.
     rested: AtomicUsize,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -140,6 +151,7 @@ impl Store {
             catalogue,
             pending: Mutex::default(),
             comings: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
             defined: AtomicU64::new(0),
             readers: Mutex::default(),
             rested: AtomicUsize::new(0),

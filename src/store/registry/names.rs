@@ -1,30 +1,92 @@
 //! Dynamic metrics by key.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::{Change, Store, Table};
 use crate::catalogue::{DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Stat};
 use crate::model::{MetricSpec, Pmid, SourceId};
 use crate::store::dynamic_metric::DynamicMetric;
+use crate::store::held::{Held, has_share};
 
 impl Store {
-    /// The metric for `spec`: known by its key, or new. `None` when a limit is reached; this is
+    /// The metric for `spec`, which no peer brings: known by its key, or new. `None` when a limit is reached; this is
     /// counted.
     pub fn define(&self, source: SourceId, spec: &MetricSpec) -> Option<Arc<DynamicMetric>> {
+        let (metric, _) = self.defined_of(source, spec, None)?;
+        // It always exists; a sum does with what it sums up.
+        if !self.is_total(source, spec) {
+            metric.seen();
+        }
+        Some(metric)
+    }
+
+    /// The metric for `spec`, which a peer brings that holds these already.
+    pub(in crate::store) fn define_for(
+        &self,
+        source: SourceId,
+        spec: &MetricSpec,
+        held: &mut Held,
+    ) -> Option<Arc<DynamicMetric>> {
+        let (metric, new) = self.defined_of(source, spec, Some(held.brought()))?;
+        held.add(&metric, new);
+        Some(metric)
+    }
+
+    /// The metric for `spec`, and whether it is new. `brought`: as many have come from the same peer, who brings this
+    /// one too.
+    fn defined_of(
+        &self,
+        source: SourceId,
+        spec: &MetricSpec,
+        brought: Option<usize>,
+    ) -> Option<(Arc<DynamicMetric>, bool)> {
         let limits = self.limits();
         let mut table = self.table(source)?;
         if let Some(known) = table.by_key.get(&spec.key) {
-            return Some(Arc::clone(known));
+            if brought.is_some() {
+                known.brought();
+            }
+            return Some((Arc::clone(known), false));
         }
         // Sums are as many as what is summed up at most, and have its names.
         let total = self.is_total(source, spec);
-        let names = table.by_key.len().saturating_sub(table.totals);
-        if !total && (names >= limits.names.min(DYNAMIC_MAX) || spec.key.len() > limits.name_length)
-        {
+        let most = limits.names.min(DYNAMIC_MAX);
+        if !total && table.names() >= most {
+            self.drop_unused(&mut table, source);
+        }
+        let room = most.saturating_sub(table.names());
+        let ids =
+            self.catalogue.source(source)?.dynamic_ids(false).end.saturating_sub(table.next_id);
+        let has_id = table.dropped.contains_key(&spec.key) || table.parked.contains_key(&spec.key);
+        let left = if has_id { room } else { room.min(ids) };
+        let shares = left > 0 && brought.is_none_or(|brought| has_share(brought, left));
+        if !total && (!shares || spec.key.len() > limits.name_length) {
             self.stats.add(Stat::NamesRejected, 1);
             return None;
         }
+        let metric = self.add(&mut table, source, spec, total)?;
+        if brought.is_some() {
+            metric.brought();
+        }
+        Some((metric, true))
+    }
+
+    fn add(
+        &self,
+        table: &mut Table,
+        source: SourceId,
+        spec: &MetricSpec,
+        total: bool,
+    ) -> Option<Arc<DynamicMetric>> {
+        if let Some(metric) = self.take_back(table, &spec.key, total) {
+            // With its sum, whose column it has.
+            let sum = self.sum_key(source, &metric.spec);
+            sum.into_iter().for_each(|key| drop(self.take_back(table, &key, true)));
+            return Some(metric);
+        }
         let mut spec = spec.clone();
+        let parked = table.parked.contains_key(&spec.key);
         let id = match table.parked.remove(&spec.key) {
             Some((id, path)) => {
                 spec.path = path;
@@ -36,11 +98,81 @@ impl Store {
             self.stats.add(Stat::NamesRejected, 1);
             return None;
         }
-        let metric = self.insert(&mut table, source, id, spec)?;
+        let metric = self.insert(table, source, id, spec)?;
+        if parked {
+            metric.seen();
+        }
         // Queued under the table's lock, so that the PMDA thread gets metrics in the order of their
         // ids.
         self.queue(Change::Metric(Arc::clone(&metric)));
         Some(metric)
+    }
+
+    /// Drops the names that nobody brings and no client has seen. Their ids stay theirs.
+    fn drop_unused(&self, table: &mut Table, source: SourceId) {
+        let freed = Some(table.freed.load(Ordering::Acquire));
+        if table.freed_before == freed {
+            return;
+        }
+        table.freed_before = freed;
+        let unused: Vec<Arc<DynamicMetric>> = (table.by_key.values())
+            .filter(|m| m.is_unused() && !self.is_total(source, &m.spec))
+            .cloned()
+            .collect();
+        if !unused.is_empty() {
+            log::info!(
+                "{}: limits.names is reached: {} names that nobody brings any more and no client has fetched are dropped",
+                self.catalogue.name(source),
+                unused.len()
+            );
+        }
+        for metric in unused {
+            self.drop_name(table, &metric.spec.key, false);
+            if let Some(key) = self.sum_key(source, &metric.spec)
+                && table.by_key.get(&key).is_some_and(|sum| !sum.is_seen())
+            {
+                self.drop_name(table, &key, true);
+            }
+        }
+    }
+
+    /// The key of the sum of a metric.
+    fn sum_key(&self, source: SourceId, spec: &MetricSpec) -> Option<String> {
+        let totals = self.catalogue.source(source)?.totals?;
+        Some((totals.of)(spec)?.key)
+    }
+
+    fn drop_name(&self, table: &mut Table, key: &str, total: bool) {
+        let Some(metric) = table.by_key.remove(key) else { return };
+        table.dropped.insert(key.to_owned(), Arc::clone(&metric));
+        if total {
+            table.totals -= 1;
+        } else {
+            self.stats.sub(Stat::NamesRegistered, 1);
+        }
+        self.queue(Change::Drop(metric));
+    }
+
+    fn take_back(&self, table: &mut Table, key: &str, total: bool) -> Option<Arc<DynamicMetric>> {
+        let metric = table.dropped.remove(key)?;
+        table.by_key.insert(key.to_owned(), Arc::clone(&metric));
+        if total {
+            table.totals += 1;
+        } else {
+            self.stats.add(Stat::NamesRegistered, 1);
+        }
+        self.queue(Change::Again(Arc::clone(&metric)));
+        Some(metric)
+    }
+
+    /// Clients have seen metrics for the first time.
+    pub fn count_seen(&self, more: u64) {
+        self.seen.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// A number that changes when clients see metrics for the first time.
+    pub fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
     }
 
     /// Restores a metric with its id of an earlier run, which no other metric may have. `Ok(None)`:
@@ -64,8 +196,7 @@ impl Store {
         if table.by_key.contains_key(&spec.key) || table.parked.contains_key(&spec.key) {
             return Err("its key has another id");
         }
-        let names = table.by_key.len().saturating_sub(table.totals);
-        if !total && names >= limits.names {
+        if !total && table.names() >= limits.names {
             table.parked.insert(spec.key, (id, spec.path));
             return Ok(None);
         }
@@ -96,14 +227,9 @@ impl Store {
         let first = self.catalogue.source(source)?.cluster;
         let pmid = |base: u16| Pmid::new(self.domain, first + base + id / 1024, id % 1024);
         let key = spec.key.clone();
-        let metric = Arc::new(DynamicMetric {
-            source,
-            id,
-            spec,
-            pmid: pmid(DYNAMIC_CLUSTER),
-            param: pmid(DYNAMIC_PARAM_CLUSTER),
-            total: OnceLock::new(),
-        });
+        let pmids = [pmid(DYNAMIC_CLUSTER), pmid(DYNAMIC_PARAM_CLUSTER)];
+        let metric =
+            Arc::new(DynamicMetric::new(source, id, spec, pmids, Arc::clone(&table.freed)));
         table.by_key.insert(key, Arc::clone(&metric));
         if self.is_total(source, &metric.spec) {
             table.totals += 1;
@@ -123,6 +249,11 @@ impl Store {
 }
 
 impl Table {
+    /// Names that count.
+    fn names(&self) -> usize {
+        self.by_key.len().saturating_sub(self.totals)
+    }
+
     const fn next(&self, total: bool) -> usize {
         if total { self.next_total } else { self.next_id }
     }

@@ -38,6 +38,7 @@ impl Store {
             memory += table
                 .by_key
                 .values()
+                .chain(table.dropped.values())
                 .map(|m| size_of::<DynamicMetric>() + 4 * m.spec.help.len())
                 .sum::<usize>();
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::catalogue::{AgentCell, DYNAMIC_MAX, Stat};
 use crate::model::{Departure, Identity, MetricSpec, Now, Place, Semantics, Units, ValueType};
+use crate::store::held::Held;
 use crate::store::peer::RequestQueue;
 
 fn spec(key: &str, path: &str) -> MetricSpec {
@@ -74,7 +75,7 @@ fn a_restored_id_is_kept_and_none_is_given_out_twice() {
 #[test]
 fn limits_hold_on_the_way_back_too_and_ids_wait_for_room() {
     let s = store(Limits { names: 1, instances: 1, ..Limits::default() });
-    assert!(s.restore_metric(TOY, 0, spec("a", "aa")).is_ok_and(|m| m.is_some()));
+    assert!(s.restore_metric(TOY, 0, spec("a", "aa")).is_ok_and(|m| m.is_some_and(|m| m.seen())));
     assert!(s.restore_metric(TOY, 1, spec("b", "bb_2")).is_ok_and(|m| m.is_none()));
     assert!(s.define(TOY, &spec("b", "bb")).is_none());
     s.set_limits(Limits { names: 3, ..Limits::default() });
@@ -172,4 +173,41 @@ fn sweep_forgets_after_the_configured_time() {
     assert_eq!(s.peers().len(), 1);
     s.sweep(Duration::from_secs(71));
     assert_eq!(s.peers().len(), 0);
+}
+
+#[test]
+fn nobody_takes_all_names_and_those_that_nobody_brings_or_has_fetched_give_way() {
+    let s = store(Limits { names: 400, ..Limits::default() });
+    let bring = |held: &mut Held, name: &str| s.define_for(TOY, &spec(name, name), held);
+    let many = |held: &mut Held, of: &str| {
+        (0..1000).filter(|n| bring(held, &format!("{of}{n}")).is_some()).count()
+    };
+    let (mut bad, mut good) = (Held::default(), Held::default());
+    assert_eq!(many(&mut bad, "a"), 100, "a quarter");
+    assert_eq!(many(&mut bad, "b"), 0);
+    let mut others: Vec<Held> = Vec::new();
+    for n in 0.. {
+        let mut other = Held::default();
+        if many(&mut other, &format!("other{n}_")) == 0 {
+            break;
+        }
+        others.push(other);
+    }
+    assert_eq!(s.stats.get(Stat::NamesRegistered), 400);
+    assert!(bring(&mut good, "orders").is_none(), "each is brought by somebody");
+    bring(&mut good, "a0").expect("known").seen();
+    let shared = bring(&mut good, "a1").expect("known").id;
+    drop(bad);
+    s.take_changes();
+    assert!(bring(&mut good, "orders").is_some());
+    assert_eq!(s.stats.get(Stat::NamesRegistered), 303, "a0 was fetched, a1 is brought");
+    let gone = |changes: &[Change]| changes.iter().filter(|c| matches!(c, Change::Drop(_))).count();
+    assert_eq!(gone(&s.take_changes()), 98);
+    assert_eq!(bring(&mut good, "a1").expect("known").id, shared);
+    let again = bring(&mut good, "a7").expect("room");
+    assert_eq!(again.id, 7);
+    assert!(matches!(&s.take_changes()[..], [Change::Again(metric)] if metric.id == 7));
+    let new = bring(&mut good, "new").expect("room");
+    assert_eq!(new.id, 401);
+    assert!(others.len() >= 3);
 }

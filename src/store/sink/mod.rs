@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bound_row::BoundRow;
 
+use super::held::Held;
 use super::log_throttle::LogThrottle;
 use super::peer::{Peer, RequestQueue};
 use super::registry::{Store, duration};
@@ -65,6 +66,8 @@ pub struct PeerSink {
     /// The row that this connection has made its peer a member of.
     member: Option<Arc<Row>>,
     throttle: LogThrottle,
+    /// The dynamic metrics that were defined before the peer was known.
+    names: Held,
     refused: bool,
     /// `limits.memory` leaves no room for the peer.
     full: bool,
@@ -95,6 +98,7 @@ impl PeerSink {
             table,
             member: None,
             throttle: LogThrottle::default(),
+            names: Held::default(),
             refused: false,
             full: false,
             ingest_counted: false,
@@ -230,7 +234,10 @@ impl PeerSink {
         self.peer = self.store.attach(self.source, id, &self.requests, self.now);
         self.refused = self.peer.is_none();
         match &self.peer {
-            Some(peer) => log::info!("{} connected from {}", peer.agent_name(), id.peer),
+            Some(peer) => {
+                peer.names().take_over(std::mem::take(&mut self.names));
+                log::info!("{} connected from {}", peer.agent_name(), id.peer);
+            }
             None => refused("limits.instances"),
         }
     }

@@ -26,12 +26,23 @@ impl PeerSink {
             }
             self.slots.resize(slot + 1, None);
         }
-        let metric = self.store.define(self.source, spec);
+        let (store, source) = (&self.store, self.source);
+        let metric = match &self.peer {
+            Some(peer) => {
+                let metric = store.define_for(source, spec, &mut peer.names());
+                metric.inspect(|m| {
+                    if peer.is_read() && m.spec.place.has_param() {
+                        m.seen();
+                    }
+                })
+            }
+            None => store.define_for(source, spec, &mut self.names),
+        };
         if metric.is_none()
             && let Some(n) = self.throttle.allow(self.now.monotonic)
         {
             log::warn!(
-                "{}: {} is not shown: limits.names or limits.name_length is reached{}",
+                "{}: {} is not shown: limits.names (or a peer's share of it) or limits.name_length is reached{}",
                 self.name(),
                 spec.key,
                 LogThrottle::more(n)
