@@ -310,10 +310,12 @@ impl Task {
             let usual = self.config.borrow().profile_time;
             match Request::parse(&text) {
                 Ok(Request::Reset) => self.bursts.reset(&mut self.sink),
-                Ok(Request::Burst(length))
-                    if self.burst(at.monotonic, length.unwrap_or(usual)) => {}
+                Ok(Request::Burst(length)) if self.burst(at.monotonic, length.unwrap_or(usual)) => {
+                }
                 Ok(Request::Burst(_)) if self.session.is_bursting() => {}
-                Ok(Request::Burst(_)) => answer("refused: the process is not read".to_owned(), &mut self.sink),
+                Ok(Request::Burst(_)) => {
+                    answer("refused: the process is not read".to_owned(), &mut self.sink)
+                }
                 Err(why) => answer(why, &mut self.sink),
             }
         }
