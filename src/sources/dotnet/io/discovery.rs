@@ -177,13 +177,13 @@ impl Task {
         let (pid, uid) = (arrival.pid, arrival.uid);
         let identified = self
             .with_scanner("look at a process", move |scanner| {
-                let target = if pid == 0 { None } else { scanner.identify(pid) };
+                let target = if pid == 0 { None } else { scanner.identify(pid, uid) };
                 (target, scanner.user(uid))
             })
             .await;
         let Some((target, owner)) = identified else { return };
-        // One that has a number here and is not there has ended: what it says of itself is not
-        // believed.
+        // One that has a number here and is not there has ended, or is another program now: what it
+        // says of itself is not believed.
         let unseen = (pid == 0).then(|| unseen(&arrival, owner));
         if let Some(target) = target.or(unseen) {
             self.registry.arrived(arrival, target);
@@ -240,5 +240,20 @@ fn unseen(arrival: &Arrival, owner: String) -> Target {
         name: "dotnet".to_owned(),
         command: String::new(),
         key: arrival.advertise.cookie.iter().map(|b| format!("{b:02x}")).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_that_of_a_process_of_its_own_user() {
+        let proc = Arc::new(ProcFs::new(PathBuf::from("/proc")));
+        let mut scanner = Scanner::new(&proc, &Arc::default(), None);
+        let (pid, uid) = (std::process::id(), rustix::process::geteuid().as_raw());
+        assert_eq!(scanner.identify(pid, uid).map(|target| target.pid), Some(pid));
+        // It connected as this user, and has executed a set-uid program since.
+        assert!(scanner.identify(pid, uid + 1).is_none());
     }
 }

@@ -124,9 +124,11 @@ impl Scanner {
     }
 
     /// What is known of the process that has connected to us; `None`: it has ended.
-    pub(super) fn identify(&mut self, pid: u32) -> Option<Target> {
+    /// `uid`: the user that the kernel knows of its connection. A process that has executed a program
+    /// of another user since is not taken for that program.
+    pub(super) fn identify(&mut self, pid: u32, uid: u32) -> Option<Target> {
         let dir = self.proc.open(pid)?;
-        self.target(pid, &dir)
+        self.target(pid, &dir).filter(|target| target.uid == uid)
     }
 
     /// Name of a user, or the number.
