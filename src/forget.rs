@@ -98,7 +98,7 @@ mod tests {
         let catalogue = testkit::catalogue();
         let all = names(&catalogue, &records[2]);
         let drop = |pattern: &str| forget(&dir, 400, &catalogue, pattern);
-        assert_eq!(drop("apm.toy.nothing*").expect("sound"), [String::new(); 0]);
+        assert!(drop("apm.toy.nothing*").expect("sound").is_empty());
         let dropped = drop("apm.toy.*.junk_*").expect("sound");
         assert_eq!((dropped.len(), dropped.contains(&all[0])), (2 * all.len(), true));
         let left = read(open_private(&path).expect("there")).expect("sound");
