@@ -277,9 +277,7 @@ impl ManagedSession {
         let text = format!(
             "done: session {name} is {}",
             match self.phase {
-                // The programs are listed later.
-                SessionPhase::Active =>
-                    "recording; control.status has whether its events are there",
+                SessionPhase::Active => "recording",
                 SessionPhase::Stopped => "stopped",
                 _ => "destroyed",
             }
