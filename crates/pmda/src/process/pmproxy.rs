@@ -75,7 +75,8 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("pmda-pmproxy-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a folder");
         let program = dir.join(NAME);
-        fs::copy("/bin/cat", &program).expect("a program");
+        // A link: a copy that another test's new process still has open for writing is not executed.
+        std::os::unix::fs::symlink("/bin/cat", &program).expect("a program");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let client = TcpStream::connect(listener.local_addr().expect("bound")).expect("there");
         let uid = rustix::process::geteuid().as_raw();
