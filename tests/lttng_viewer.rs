@@ -115,6 +115,41 @@ fn older_announcements_work_too() {
     }
 }
 
+#[test]
+fn listings_are_frequent_after_a_session_has_gone() {
+    let (mut observed, mut seen) = (Observed::default(), Vec::new());
+    let connection = Connection {
+        settings: settings("*/*"),
+        roster: None,
+        start: START,
+        spoil: &mut |_, _, reply| Some(reply),
+        piece: &mut |there, _| there,
+        end: &mut |observed, time| {
+            seen.push((time.as_secs(), observed.closed, observed.listings));
+            time > Duration::from_secs(100)
+        },
+    };
+    connection.run(&mut Relayd::new(13, &["live-ust-before"]), &mut observed).result.unwrap();
+    let at = |second| seen.iter().find(|(s, ..)| *s >= second).unwrap();
+    let gone = seen.iter().find(|(_, closed, _)| *closed == 1).unwrap().0;
+    assert!(gone > 2 && gone < 60, "{gone}");
+    let listings = |from, to| at(to).2 - at(from).2;
+    assert!(
+        listings(1, gone - 1) <= usize::try_from(gone).unwrap(),
+        "one a second while nothing comes or goes"
+    );
+    assert!(
+        (35..=60).contains(&listings(gone, gone + 5)),
+        "ten a second: {}",
+        listings(gone, gone + 5)
+    );
+    assert!(
+        (9..=11).contains(&listings(gone + 15, gone + 25)),
+        "{}",
+        listings(gone + 15, gone + 25)
+    );
+}
+
 fn in_pieces(name: &str, piece: &mut dyn FnMut(usize, usize) -> usize) -> (Observed, Outcome) {
     let mut observed = Observed::default();
     let connection = Connection {

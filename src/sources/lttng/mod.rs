@@ -54,7 +54,7 @@ pub mod viewer;
 
 pub use config::Config;
 pub use record::{FIELD_SIZE, RecordFilter};
-pub use relay::{Collector, Reader};
+pub use relay::{Collector, OwnViewers, Reader};
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};

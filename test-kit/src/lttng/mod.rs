@@ -70,7 +70,7 @@ pub fn at(monotonic: Duration) -> Now {
 }
 
 enum Talk {
-    List(Listing),
+    List(Box<Listing>),
     Read(Box<Reading>),
 }
 
@@ -174,7 +174,7 @@ impl Connection<'_> {
             time: Duration::ZERO,
         };
         let (mut now, open_streams, mut next) = (start, OpenStreams::default(), 2);
-        let mut wires = vec![Wire::new(1, Talk::List(Listing::new(&settings)), now)];
+        let mut wires = vec![Wire::new(1, Talk::List(Box::new(Listing::new(&settings))), now)];
         let mut idle = 0;
         outcome.result = 'all: loop {
             outcome.connections = outcome.connections.max(wires.len());

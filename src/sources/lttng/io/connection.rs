@@ -1,5 +1,6 @@
 //! One TCP connection to a relay daemon: carries bytes between the socket and a pure protocol.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -89,6 +90,14 @@ impl RelayConnection {
         }
         stream.set_nodelay(true).map_err(|e| e.to_string())?;
         Ok(Self { stream, input: BytesMut::new(), out: BytesMut::new(), large: Duration::ZERO })
+    }
+
+    /// The address that was reached.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub(super) fn reached(&self) -> Result<SocketAddr, String> {
+        self.stream.peer_addr().map_err(|e| e.to_string())
     }
 
     /// Sends `out`. Not cancel-safe: after a cancelled call nothing else may be sent.

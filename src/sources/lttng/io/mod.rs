@@ -2,6 +2,7 @@
 //! Each relay daemon has a task that lists its sessions ([`relay`]) and one more for each session
 //! that is read ([`connection`]). The protocols and decisions are outside this folder, without I/O.
 
+mod claims;
 mod connection;
 mod control;
 mod probe;
@@ -13,6 +14,7 @@ mod state_file;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use claims::RelayClaims;
 pub use control::{ControlOptions, OnAnswer, SessionControl};
 use relay::Relay;
 use relay_status::RelayStatus;
@@ -22,7 +24,7 @@ use crate::model::ControlId;
 use crate::net::{Net, Peers};
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::lttng::control::{Command, Verb};
-use crate::sources::lttng::{Config, RecordFilter, metrics, viewer};
+use crate::sources::lttng::{Config, OwnViewers, RecordFilter, metrics, viewer};
 use crate::sources::{Context, Running};
 use crate::store::ControlQueue;
 
@@ -103,7 +105,8 @@ fn start_tasks(
     let room = Arc::new(Semaphore::new(
         usize::try_from(max_sessions).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS),
     ));
-    // A session has one viewer at most, so two viewers of a relay daemon would exclude each other.
+    let claims = Arc::new(RelayClaims::default());
+    let own = OwnViewers::default();
     let twice = |i: usize, address: &String| relays.iter().take(i).any(|other| other == address);
     for (_, address) in relays.iter().enumerate().filter(|(i, address)| !twice(*i, address)) {
         let relay = Relay {
@@ -119,6 +122,8 @@ fn start_tasks(
             managed: control.reports(),
             watch: Arc::clone(control.session_watch()),
             status: Arc::clone(&relay_status),
+            claims: Arc::clone(&claims),
+            own: own.clone(),
             peers: peers.clone(),
             foreign: foreign.clone(),
             stop: net.stop().clone(),

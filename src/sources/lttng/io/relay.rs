@@ -10,6 +10,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::claims::{RelayClaim, RelayClaims};
 use super::connection::{self as io, RelayConnection};
 use super::relay_status::RelayStatus;
 use crate::clock::now;
@@ -19,7 +20,7 @@ use crate::sources::Held;
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::lttng::control::{Report, SessionWatch};
 use crate::sources::lttng::viewer::{self, End, SessionInfo};
-use crate::sources::lttng::{Collector, RecordFilter};
+use crate::sources::lttng::{Collector, OwnViewers, RecordFilter};
 use crate::store::LogThrottle;
 
 /// First and longest pause between two attempts to connect.
@@ -42,6 +43,10 @@ pub(super) struct Relay {
     /// Receives the viewers' sightings of managed sessions.
     pub(super) watch: Arc<SessionWatch>,
     pub(super) status: Arc<RelayStatus>,
+    /// Addresses that are read, of all relay daemons.
+    pub(super) claims: Arc<RelayClaims>,
+    /// Sessions that are read, of all relay daemons.
+    pub(super) own: OwnViewers,
     pub(super) peers: Peers,
     /// Readers of events of other sources.
     pub(super) foreign: ForeignReaders,
@@ -60,6 +65,8 @@ enum Disconnect {
     /// No session is to be read any more.
     Idle,
     Error(String),
+    /// The relay daemon is read under this other name.
+    Twice(String),
     /// Memory is short.
     Full(Full),
 }
@@ -142,7 +149,9 @@ impl Relay {
             sinks,
             Arc::clone(&self.watch),
         )
-        .with_foreign(self.foreign.clone());
+        .with_foreign(self.foreign.clone())
+        .with_own(self.own.clone());
+        let mut claim: Option<RelayClaim> = None;
         let mut readers = Readers::new(&self.stop);
         let (mut retry, mut retry_log, mut limit_log) =
             (RETRY, LogThrottle::default(), LogThrottle::default());
@@ -160,15 +169,22 @@ impl Relay {
                 dialled = RelayConnection::dial(&self.address) => dialled.map_err(Disconnect::Error),
             };
             let disconnect = match dialled {
-                Ok(connection) => {
-                    let disconnect =
-                        self.list(connection, &mut collector, &mut readers, &mut limit_log).await;
-                    if collector.connected() {
-                        retry = RETRY;
+                Ok(connection) => match self.claim(&connection, &mut claim) {
+                    Ok(()) => {
+                        let disconnect = self
+                            .list(connection, &mut collector, &mut readers, &mut limit_log)
+                            .await;
+                        if collector.connected() {
+                            retry = RETRY;
+                        }
+                        disconnect
                     }
+                    Err(disconnect) => disconnect,
+                },
+                Err(disconnect) => {
+                    claim = None;
                     disconnect
                 }
-                Err(disconnect) => disconnect,
             };
             collector.close();
             let why = match disconnect {
@@ -179,6 +195,9 @@ impl Relay {
                     continue;
                 }
                 Disconnect::Error(why) => format!("unreachable: {why}; {HINT}"),
+                Disconnect::Twice(other) => format!(
+                    "not read: it is the relay daemon {other}, which is read under that name; leave one of them out of lttng.relays."
+                ),
                 Disconnect::Full(why) => {
                     format!("sessions are not listed, to keep within memory: {why};")
                 }
@@ -197,6 +216,19 @@ impl Relay {
             }
             retry = (2 * retry).min(RETRY_MAX);
         }
+    }
+
+    /// Makes `claim` that of the address that a connection has reached.
+    fn claim(
+        &self,
+        connection: &RelayConnection,
+        claim: &mut Option<RelayClaim>,
+    ) -> Result<(), Disconnect> {
+        let reached = connection.reached().map_err(Disconnect::Error)?;
+        // The address of a name changes at times. The old one is another's to claim.
+        *claim = None;
+        *claim = Some(self.claims.claim(reached, &self.address).map_err(Disconnect::Twice)?);
+        Ok(())
     }
 
     /// Sets the patterns of sessions to read. `false`: there are none.

@@ -12,8 +12,8 @@ use super::super::record::RecordFilter;
 use super::super::viewer::{
     End, Lister, Listing, OpenStreams, Pattern, Relayd, ReplayFilter, Roster, SessionInfo, Settings,
 };
+use super::own_viewers::OwnViewers;
 use super::reader::{Common, Reader, locked};
-use super::reason::refusal;
 use super::session::{Session, instance};
 use crate::model::{Manner, Now};
 use crate::sources::foreign::ForeignReaders;
@@ -69,6 +69,7 @@ impl Collector {
                 sinks,
                 watch,
                 foreign: ForeignReaders::default(),
+                own: OwnViewers::default(),
             },
             now: Now::default(),
             roster: Roster::new(&settings),
@@ -84,6 +85,13 @@ impl Collector {
     #[must_use]
     pub fn with_foreign(mut self, foreign: ForeignReaders) -> Self {
         self.sessions.common.foreign = foreign;
+        self
+    }
+
+    /// Shares with collectors of other relay daemons which sessions are read.
+    #[must_use]
+    pub fn with_own(mut self, own: OwnViewers) -> Self {
+        self.sessions.common.own = own;
         self
     }
 
@@ -154,7 +162,8 @@ impl Collector {
             .take(now.monotonic, permit, |info, why| refused.push((info.clone(), why)));
         for (info, why) in refused {
             if let Some(session) = self.sessions.session(&info) {
-                locked(&session).refused(&info, &refusal(why, &self.sessions.common.relay), now);
+                let text = self.sessions.common.refusal(&info, why);
+                locked(&session).refused(&info, &text, now);
             }
         }
         let mut readers = Vec::new();

@@ -11,6 +11,7 @@ use super::super::viewer::{
     Attached, Beacon, End, Index, Need, Observer, OpenStreams, Packet, Reading, Refused, Seek,
     SessionEnd, SessionInfo, Settings, Skipped, Start, StreamEnd, StreamInfo, TraceKey, Violation,
 };
+use super::own_viewers::{OwnViewer, OwnViewers};
 use super::reason::refusal;
 use super::session::Session;
 use crate::model::{Manner, Now};
@@ -25,6 +26,14 @@ pub(super) struct Common {
     pub(super) sinks: Arc<dyn Sinks>,
     pub(super) watch: Arc<SessionWatch>,
     pub(super) foreign: ForeignReaders,
+    pub(super) own: OwnViewers,
+}
+
+impl Common {
+    /// Why a session is not read, in words.
+    pub(super) fn refusal(&self, info: &SessionInfo, why: Refused) -> String {
+        refusal(why, &self.relay, self.own.elsewhere(&self.relay, info).as_deref())
+    }
 }
 
 /// Locks a mutex whose data is valid after each step, so poisoning does not matter.
@@ -46,6 +55,8 @@ struct SessionObserver {
     /// The relay daemon has one session each for the kernel, 64-bit and 32-bit programs. Those
     /// with the same name share this instance.
     session: Arc<Mutex<Session>>,
+    /// Present from the attach on.
+    own: Option<OwnViewer>,
     now: Now,
     /// Streams announced by the attach that have not been opened yet.
     joined: u32,
@@ -78,6 +89,7 @@ impl Reader {
         let observer = SessionObserver {
             common,
             session,
+            own: None,
             now: Now::default(),
             joined: 0,
             why: String::new(),
@@ -193,11 +205,12 @@ impl SessionObserver {
 impl Observer for SessionObserver {
     fn attached(&mut self, attached: Attached<'_>) {
         self.joined = if attached.seek == Seek::Last { attached.streams } else { 0 };
+        self.own = Some(self.common.own.attached(&self.common.relay, attached.session));
         locked(&self.session).attached(attached.session, self.now);
     }
 
     fn refused(&mut self, info: &SessionInfo, why: Refused) {
-        locked(&self.session).refused(info, &refusal(why, &self.common.relay), self.now);
+        locked(&self.session).refused(info, &self.common.refusal(info, why), self.now);
     }
 
     fn session_over(&mut self, info: &SessionInfo, why: SessionEnd) {

@@ -1,4 +1,4 @@
-//! Lists the sessions of a relay daemon once a second, over a connection that attaches nothing.
+//! Lists the sessions of a relay daemon once a second, more often while they come and go, over a connection that attaches nothing.
 
 use std::time::Duration;
 
@@ -34,11 +34,19 @@ pub struct Listing {
     minor: u32,
     /// Time between two listings.
     pause: Duration,
+    /// Time between two listings until `busy_until`.
+    pause_busy: Duration,
+    busy_time: Duration,
+    busy_until: Duration,
     connection: Connection,
     /// Time of the next LIST; `None` while a reply is due.
     due: Option<Duration>,
     /// Sessions in the reply under way.
     listed: u32,
+    /// Sum of the numbers of the sessions of the reply under way. The relay daemon uses no number twice.
+    numbers: u64,
+    /// Sessions and sum of the last listing.
+    last: Option<(u32, u64)>,
 }
 
 impl Replies for Listing {
@@ -54,9 +62,14 @@ impl Listing {
         Self {
             minor: settings.announced(),
             pause: settings.list.max(Duration::from_millis(10)),
+            pause_busy: settings.list_busy.max(Duration::from_millis(10)),
+            busy_time: settings.busy_time,
+            busy_until: Duration::ZERO,
             connection: Connection::new(settings.reply_time),
             due: None,
             listed: 0,
+            numbers: 0,
+            last: None,
         }
     }
 
@@ -150,11 +163,12 @@ impl Listing {
             None => {
                 let count = read!(wire::word(input));
                 wire::within("sessions.listed", count, limits::LISTED)?;
-                self.listed = count;
+                (self.listed, self.numbers) = (count, 0);
                 (count, wire::WORD)
             }
             Some(left) => {
                 let (info, read) = read!(wire::session(input, self.connection.minor)?);
+                self.numbers = self.numbers.wrapping_add(info.id);
                 lister.session_listed(info);
                 (left.saturating_sub(1), read)
             }
@@ -164,7 +178,13 @@ impl Listing {
             return Ok(Step::Part(read));
         }
         lister.listing_done(self.listed);
-        self.due = Some(now + self.pause);
+        let listing = (self.listed, self.numbers);
+        if self.last.replace(listing).is_some_and(|last| last != listing) {
+            self.busy_until = now + self.busy_time;
+        }
+        let pause =
+            if now < self.busy_until { self.pause.min(self.pause_busy) } else { self.pause };
+        self.due = Some(now + pause);
         Ok(Step::Last(read))
     }
 }

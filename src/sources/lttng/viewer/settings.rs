@@ -61,6 +61,11 @@ pub struct Settings {
     pub poll: Duration,
     /// Time between two listings: the longest delay until a new session is found.
     pub list: Duration,
+    /// Time between two listings for [`Self::busy_time`] after a session has come or gone: others that come and go
+    /// soon after it are found, too.
+    pub list_busy: Duration,
+    /// How long listings stay frequent after a session has come or gone.
+    pub busy_time: Duration,
     /// Longest time without a byte while a reply is due; after it the connection is closed.
     pub reply_time: Duration,
     /// Most streams of a session open at once.
@@ -85,6 +90,8 @@ impl Default for Settings {
             seek: Seek::default(),
             poll: Duration::from_millis(5),
             list: Duration::from_secs(1),
+            list_busy: Duration::from_millis(100),
+            busy_time: Duration::from_secs(10),
             reply_time: limits::REPLY_TIME,
             streams: limits::STREAMS,
             packet: limits::PACKET,
