@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::cli::mi::ListedSession;
 use super::cli::{CommandError, Reply};
 use super::command::Command;
-use super::diagnosis::{Diagnosis, Probe};
+use super::diagnosis::{Code, Diagnosis, Probe};
 use super::limits::{PERIOD, PROGRAMS_PERIOD, SESSIONS_MAX};
 use super::managed::{ManagedSession, Report, SessionPhase, backoff};
 use super::plan::{Invocation, Plan, Step};
@@ -63,6 +63,8 @@ pub struct Controller {
     failures: u32,
     version: String,
     answers: Vec<RequestAnswer>,
+    /// Answers about sessions that record, until the programs of this round are listed.
+    held: Vec<(String, RequestAnswer)>,
     dirty: bool,
     /// The latest text of [`Action::Save`].
     saved: String,
@@ -84,6 +86,7 @@ impl Controller {
             failures: 0,
             version: String::new(),
             answers: Vec::new(),
+            held: Vec::new(),
             dirty: false,
             saved: String::new(),
             seed,
@@ -266,7 +269,9 @@ impl Controller {
                 self.dirty = true;
             }
             Plan::Commands(list) if list.is_empty() => {
-                self.answers.extend(session.settle(&self.version))
+                let answers = session.settle(&self.version);
+                let name = session.spec.name.clone();
+                self.settled(&name, answers);
             }
             Plan::Commands(list) => *commands = list.into(),
         }
@@ -282,7 +287,29 @@ impl Controller {
         self.sessions.iter().find(wants).map(|s| s.spec.domain)
     }
 
+    /// Holds the answers about a session that is as it was asked for.
+    fn settled(&mut self, name: &str, answers: Vec<RequestAnswer>) {
+        self.held.extend(answers.into_iter().map(|answer| (name.to_owned(), answer)));
+    }
+
+    /// Gives the answers that were held. A session that records, but whose events fit nothing in the programs that
+    /// run, is most often a wrong name.
+    fn release(&mut self) {
+        for (name, (id, mut result)) in std::mem::take(&mut self.held) {
+            let session = self.sessions.iter().find(|s| s.spec.name == name);
+            if let Some(ManagedSession { diagnosis, .. }) = session
+                && diagnosis.code == Code::NoEvent
+                && let Ok(text) = &mut result
+            {
+                text.push_str(", but ");
+                text.push_str(&diagnosis.text);
+            }
+            self.answers.push((id, result));
+        }
+    }
+
     fn finish(&mut self, now: Duration) {
+        self.release();
         let over = |s: &ManagedSession| {
             s.gone
                 && s.base.is_none()
@@ -325,7 +352,9 @@ impl Controller {
                 if let Some(session) = session.and_then(|i| self.sessions.get_mut(i)) {
                     session.done(step, now);
                     if done {
-                        self.answers.extend(session.settle(&self.version));
+                        let answers = session.settle(&self.version);
+                        let name = session.spec.name.clone();
+                        self.settled(&name, answers);
                     }
                 }
                 self.dirty = true;
@@ -346,6 +375,7 @@ impl Controller {
 
     /// No session daemon: every session fails.
     fn no_daemon(&mut self, error: &CommandError, now: Duration) {
+        self.release();
         self.failures = self.failures.saturating_add(1);
         for session in &mut self.sessions {
             session.phase = SessionPhase::Unknown;

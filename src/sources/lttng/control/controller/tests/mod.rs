@@ -386,6 +386,24 @@ fn requests_without_a_session_daemon_are_answered() {
 }
 
 #[test]
+fn an_answer_says_that_nothing_fits() {
+    use Verb::Session;
+    let mut w = World::new(&[]);
+    let made = w.request(1, Session, "create u1 events=dmeo:* start=true").expect("made");
+    assert!(
+        made.starts_with(
+            "done: session u1 is recording, but dmeo:*: fits none of the 1 tracepoints"
+        ),
+        "{made}"
+    );
+    let right = w.request(2, Session, "create u2 events=demo:* start=true");
+    assert_eq!(right, Ok("done: session u2 is recording".into()));
+    w.programs.clear();
+    let none = w.request(3, Session, "create u3 events=dmeo:* start=true");
+    assert_eq!(none, Ok("done: session u3 is recording".into()), "programs may come");
+}
+
+#[test]
 fn sessions_are_bounded() {
     use Verb::Session;
     let many: Vec<SessionSpec> = (0..SESSIONS_MAX + 5).map(|i| spec(&format!("s{i}"))).collect();
