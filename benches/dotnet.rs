@@ -126,7 +126,7 @@ impl Reading {
         let now = Now { wall: Stamp { sec: 1_800_000_000, nsec: 0 }, ..Now::default() };
         let mut input = BytesMut::with_capacity(2 * PIECE);
         let mut stream = Stream::default();
-        self.parts.stream("", "", &mut self.sink);
+        self.parts.stream("", "", true, &mut self.sink);
         for piece in bytes.chunks(PIECE) {
             input.extend_from_slice(piece);
             stream.feed(now, Ticks(0), &mut input, &mut self.parts, &mut self.sink).unwrap();

@@ -11,7 +11,7 @@ mkdir -p "$SOCKETS"
 dotnet_config() {
     DOTNET_KEYS="directories = [\"$SOCKETS\"]
 listen = \"${LISTEN:-}\"
-processes = [\"$DOTNET_PREFIX*\", \"$DOTNET_PREFIX*;version=3\"]
+processes = [\"$DOTNET_PREFIX*;counters\", \"$DOTNET_PREFIX*;version=3;counters\"]
 $(printf '%s\n' "$@")"
     write_config
 }

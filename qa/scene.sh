@@ -31,6 +31,7 @@ scene_start() {
     # They connect: who looks for processes finds those of other tests too.
     # shellcheck disable=SC2034 # write_config reads it
     DOTNET_KEYS="discover = false
+processes = [\"*;counters\"]
 listen = \"$D/sockets/dotnet.sock\"
 counters = [\"Microsoft.AspNetCore.Hosting\"]
 meters = [\"Shop\"]

@@ -244,7 +244,7 @@ fn dotnet(lines: &mut String) {
         sink.update(Update::Identity(identity));
         let mut parts = Parts::new(&config, Box::new(()));
         parts.start("capture:1", &mut sink);
-        parts.stream("", "", &mut sink);
+        parts.stream("", "", true, &mut sink);
         let (mut input, mut stream) = (BytesMut::new(), DotnetStream::default());
         for piece in bytes.chunks(PIECE) {
             input.extend_from_slice(piece);

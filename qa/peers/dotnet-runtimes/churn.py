@@ -167,7 +167,7 @@ METRICS = ["apm.dotnet.session.state", "apm.dotnet.exceptions.by_type", "apm.dot
 class Stage:
     """A private pmcd with the PMDA, and the latest values of all processes."""
 
-    def __init__(self, folder, lines="", age="0"):
+    def __init__(self, folder, lines='processes = ["*;counters", "*;version=3;counters"]', age="0"):
         self.folder = folder
         keys = f'directories = ["{folder}"]\nlisten = "{folder}/port"\n{lines}\n'
         self.bash = subprocess.Popen(["bash", "-c", STAGE, "stage", QA, folder + "/apm.log"], stdin=subprocess.PIPE,

@@ -31,9 +31,9 @@ crate::section! {
     listen: Option<PathBuf> = Some(PathBuf::from("/run/pcp/apm/dotnet.sock")), r#""/run/pcp/apm/dotnet.sock""#,
         "an absolute path of at most 100 bytes";
 
-    /// Processes that are instances and are read: names, with `*`. Conditions can be behind a name: `;user=www`, `;version=10` (the release), `;age=10min` (at least). .NET Core 3 is read only by an entry with `;version=3`: it sometimes dies of that when it ends.
+    /// Processes that are instances and are read: names, with `*`. Conditions can be behind a name: `;user=www`, `;version=10` (the release), `;age=10min` (at least). Of a process that an entry with `;counters` chooses, EventCounters and meters are read too: without it only events are, since programs of all versions sometimes die of EventCounters when they end. .NET Core 3 is read only by an entry with `;version=3`.
     #[serde(deserialize_with = "choices")]
-    processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 entries NAME[;user=NAME][;version=N][;age=TIME]";
+    processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 entries NAME[;user=NAME][;version=N][;age=TIME][;counters]";
 
     /// Age of a process, since its start or since it connected, at which it is read: younger ones are left alone and are no instances. Meters are asked for when its EventCounters have come. `0`: both at once, by which programs of .NET 9 can hang at their start.
     #[serde(deserialize_with = "units::period::<_, 0, 3600>")]
@@ -47,11 +47,11 @@ crate::section! {
     #[serde(deserialize_with = "units::bytes::<_, 1_048_576, 268_435_456>")]
     buffer: u64 = 16 << 20, r#""16MiB""#, "1MiB to 256MiB";
 
-    /// Providers whose EventCounters are metrics, beside System.Runtime: Microsoft.AspNetCore.Hosting and Microsoft-AspNetCore-Server-Kestrel (some 1 us for each request), System.Net.Http, or a program's own. Their other events do not come.
+    /// Providers whose EventCounters are metrics, beside System.Runtime, of processes with `;counters`: Microsoft.AspNetCore.Hosting and Microsoft-AspNetCore-Server-Kestrel (some 1 us for each request), System.Net.Http, or a program's own. Their other events do not come.
     #[serde(deserialize_with = "units::names::<_, 64, 200>")]
     counters: Vec<String> = Vec::new(), "[]", "at most 64 names";
 
-    /// Meters that are metrics: METER or METER\\INSTRUMENT; METER may end in `*`. Microsoft.AspNetCore.Hosting has the durations of requests by route and status (some 1 us for each request). One tool at a time before .NET 8.
+    /// Meters that are metrics, of processes with `;counters`: METER or METER\\INSTRUMENT; METER may end in `*`. Microsoft.AspNetCore.Hosting has the durations of requests by route and status (some 1 us for each request). One tool at a time before .NET 8.
     #[serde(deserialize_with = "units::names::<_, 64, 200>")]
     meters: Vec<String> = Vec::new(), "[]", "at most 64 names";
 
@@ -113,7 +113,11 @@ impl Config {
             || "listens on nowhere".to_owned(),
             |path| format!("listens on {}", path.display()),
         );
-        vec![looks, listens]
+        let gives = |entry: &String| entry.split(';').skip(1).any(|part| part == "counters");
+        let wants = !self.counters.is_empty() || !self.meters.is_empty();
+        let nobody = "reads dotnet.counters and dotnet.meters of nobody: no entry of dotnet.processes has ;counters";
+        let in_vain = wants && !self.processes.iter().any(gives);
+        [looks, listens].into_iter().chain(in_vain.then(|| nobody.to_owned())).collect()
     }
 }
 
@@ -159,5 +163,22 @@ fn records<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
         Some(kind) => {
             Err(D::Error::custom(format!("{kind:?} is none of {}", ALL_RECORDS.join(", "))))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_and_meters_that_nobody_gives_are_told() {
+        let lines = |meters: &[&str], processes: &[&str]| {
+            let texts = |of: &[&str]| of.iter().map(|&text| text.to_owned()).collect();
+            let (meters, processes) = (texts(meters), texts(processes));
+            Config { meters, processes, ..Config::default() }.describe().len()
+        };
+        assert_eq!(lines(&[], &["*"]), 2);
+        assert_eq!(lines(&["Shop"], &["*", "counters"]), 3);
+        assert_eq!(lines(&["Shop"], &["*", "shop;version=9;counters"]), 2);
     }
 }

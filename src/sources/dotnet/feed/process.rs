@@ -59,7 +59,8 @@ impl Fed {
         }));
         let mut parts = Parts::new(config, Box::new(()));
         parts.start(&name, &mut *sink);
-        parts.meter.stream(Settings { runtime_events: true, no_counters: true });
+        let settings = Settings { runtime_events: true, no_counters: true, from_start: true };
+        parts.meter.stream(settings, &mut *sink);
         let texts = [(m::VIA, "lttng"), (m::REASON, "events come with a trace of LTTng")];
         for (item, text) in texts {
             sink.update(Update::Set { item, value: Value::Text(text.into()) });

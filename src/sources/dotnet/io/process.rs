@@ -178,6 +178,10 @@ impl Task {
         if self.tick <= at.monotonic {
             self.tick = aligned(at.monotonic, TICK);
             self.facts.tick(at, &mut self.sink);
+            if self.session.may_be_silent() {
+                // It is there, and its stream is open.
+                self.sink.update(Update::Message);
+            }
             self.parts.tick(at, &mut self.sink);
             if self.parts.counters.asks_again(at.monotonic) {
                 self.session.reopen(at.monotonic);
@@ -268,7 +272,8 @@ impl Task {
         } else if opened && line == Line::Main {
             exchanged.input.advance(length);
             let (session, client) = self.session.meters();
-            self.parts.stream(session, client, &mut self.sink);
+            let counters = self.session.has_counters();
+            self.parts.stream(session, client, counters, &mut self.sink);
             let stream = Stream::default();
             self.main = Some(Reading::new(exchanged.socket, exchanged.input, stream, at));
         }

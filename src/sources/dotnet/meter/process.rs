@@ -22,7 +22,15 @@ pub struct Settings {
     pub runtime_events: bool,
     /// No counters will come: figures that only counters have are made of events.
     pub no_counters: bool,
+    /// Events come since the start of the process: what is loaded and compiled is known by them.
+    pub from_start: bool,
 }
+
+/// Counts of counters. Events have them only on request.
+const COUNTED: [MetricItem; 5] =
+    [m::JIT_METHODS, m::JIT_IL_BYTES, m::JIT_TIME, m::ALLOC_BYTES, m::POOL_COMPLETED];
+/// Those among them that are since the start of the process: a 0 before would look like a burst.
+const TOTALS: usize = 2;
 
 /// The metrics of one process. They go on when another session with it begins.
 #[derive(Debug)]
@@ -60,17 +68,30 @@ impl Meter {
     pub fn start(&mut self, name: &str, sink: &mut dyn Sink) {
         self.name = name.into();
         start_counters(m::METRICS, sink);
-        if !self.settings.no_counters {
-            // Totals since the start of the process: a 0 before them would look like a burst.
-            for item in [m::JIT_METHODS, m::JIT_IL_BYTES] {
-                sink.update(Update::Unset { item });
-            }
+        let Settings { no_counters, from_start, .. } = self.settings;
+        let absent = match (no_counters, from_start) {
+            (true, true) => 0,
+            (true, false) => COUNTED.len(),
+            (false, _) => TOTALS,
+        };
+        for item in COUNTED.into_iter().take(absent) {
+            sink.update(Update::Unset { item });
         }
     }
 
     /// Another stream begins: what the one before left open will not end. Sums go on.
-    pub fn stream(&mut self, settings: Settings) {
-        self.settings = settings;
+    pub fn stream(&mut self, settings: Settings, sink: &mut dyn Sink) {
+        let before = std::mem::replace(&mut self.settings, settings);
+        let changes = settings.no_counters != before.no_counters && !settings.from_start;
+        if changes && !self.name.is_empty() {
+            for (number, item) in COUNTED.into_iter().enumerate() {
+                if settings.no_counters {
+                    sink.update(Update::Unset { item });
+                } else if number >= TOTALS {
+                    sink.update(Update::Count { item, more: 0 });
+                }
+            }
+        }
         self.system.reset();
         if let Some(sums) = &mut self.sums {
             sums.reset();
@@ -147,7 +168,8 @@ impl Meter {
     pub fn report(&mut self, sink: &mut dyn Sink) {
         let Self { settings, name, system, sums, assemblies, .. } = self;
         let Some(sums) = sums else { return };
-        sums.settle(settings.no_counters, system, *assemblies, sink);
+        let assemblies = settings.from_start.then_some(*assemblies);
+        sums.settle(settings.no_counters, system, assemblies, sink);
         sums.report(name, sink);
     }
 

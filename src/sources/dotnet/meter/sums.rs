@@ -331,7 +331,7 @@ impl Sums {
         &mut self,
         no_counters: bool,
         system: &mut System,
-        assemblies: u32,
+        assemblies: Option<u32>,
         sink: &mut dyn Sink,
     ) {
         let Told { exceptions, contentions, collections } = std::mem::take(&mut self.told);
@@ -380,7 +380,9 @@ impl Sums {
         if let Some(share) = share {
             sink.update(Update::Set { item: m::TIME_IN_GC, value: Value::F64(share) });
         }
-        if self.assemblies != assemblies {
+        if let Some(assemblies) = assemblies
+            && self.assemblies != assemblies
+        {
             self.assemblies = assemblies;
             let value = Value::U64(assemblies.into());
             sink.update(Update::Set { item: m::ASSEMBLIES, value });

@@ -8,13 +8,14 @@ use super::pattern::matches;
 /// then while it ends: 12 of 350 programs, and 4 of 150 with nothing but counters.
 const SAFE: u16 = 5;
 
-/// An entry: `NAME`, and behind it `;user=NAME`, `;version=RELEASE`, `;age=TIME`.
+/// An entry: `NAME`, and behind it `;user=NAME`, `;version=RELEASE`, `;age=TIME`, `;counters`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     name: String,
     user: Option<String>,
     version: Option<u16>,
     age: Duration,
+    counters: bool,
 }
 
 impl Choice {
@@ -25,7 +26,8 @@ impl Choice {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(';');
         let name = parts.next().unwrap_or_default().to_owned();
-        let mut choice = Self { name, user: None, version: None, age: Duration::ZERO };
+        let (age, counters) = (Duration::ZERO, false);
+        let mut choice = Self { name, user: None, version: None, age, counters };
         for part in parts {
             let known = match part.split_once('=').unwrap_or((part, "")) {
                 ("user", user) if !user.is_empty() => {
@@ -43,10 +45,16 @@ impl Choice {
                     }
                     None => false,
                 },
+                ("counters", "") => {
+                    choice.counters = true;
+                    true
+                }
                 _ => false,
             };
             if !known {
-                return Err(format!("{part:?} is none of user=NAME, version=3, age=10min"));
+                return Err(format!(
+                    "{part:?} is none of user=NAME, version=3, age=10min, counters"
+                ));
             }
         }
         Ok(choice)
@@ -71,6 +79,11 @@ impl Choice {
     pub(super) const fn age(&self) -> Duration {
         self.age
     }
+
+    /// Its EventCounters and meters are read too.
+    pub(super) const fn counters(&self) -> bool {
+        self.counters
+    }
 }
 
 /// `10`, `10s`, `10min`, `10h`, `10d`.
@@ -94,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_process_is_chosen_by_name_user_version_and_age() {
-        let texts = ["shop*;user=www", "old;version=3;age=10min", "*;version=10"];
+        let texts = ["shop*;user=www", "old;version=3;age=10min", "*;counters;version=10"];
         let texts = texts.map(str::to_owned);
         let of = |name, user, release| {
             Choice::of(&texts, name, user).iter().any(|choice| choice.takes(release))
@@ -112,7 +125,9 @@ mod tests {
         }
         let ages: Vec<_> = texts.iter().map(|text| Choice::parse(text).unwrap().age()).collect();
         assert_eq!(ages, [0, 600, 0].map(Duration::from_secs));
-        for text in ["a;b", "a;version=x", "a;age=5y", "a;user=", "a;age=", "a;"] {
+        let counters = texts.map(|text| Choice::parse(&text).unwrap().counters());
+        assert_eq!(counters, [false, false, true]);
+        for text in ["a;counters=1", "a;b", "a;version=x", "a;age=5y", "a;user=", "a;age=", "a;"] {
             assert!(Choice::parse(text).is_err(), "{text}");
         }
     }

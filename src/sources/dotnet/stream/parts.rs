@@ -31,6 +31,11 @@ pub struct Parts {
     pub(super) frames: Option<Box<Frames>>,
 }
 
+/// How a process tells of itself over its socket.
+const fn settings(counters: bool) -> Settings {
+    Settings { runtime_events: true, no_counters: !counters, from_start: false }
+}
+
 impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parts").field("meter", &self.meter).finish_non_exhaustive()
@@ -42,7 +47,7 @@ impl Parts {
     #[must_use]
     pub fn new(config: &Config, lookup: Box<dyn Lookup + Send>) -> Self {
         Self {
-            meter: Meter::new(Settings { runtime_events: true, no_counters: false }),
+            meter: Meter::new(settings(true)),
             counters: Counters::default(),
             records: Records::new(records::Settings::new(config)),
             lookup,
@@ -72,9 +77,10 @@ impl Parts {
     }
 
     /// Another stream begins. `session` and `client`: the ids that it asked meters with.
-    pub fn stream(&mut self, session: &str, client: &str, sink: &mut dyn Sink) {
+    /// `counters`: EventCounters will come.
+    pub fn stream(&mut self, session: &str, client: &str, counters: bool, sink: &mut dyn Sink) {
         self.counters.stream(session, client);
-        self.meter.stream(Settings { runtime_events: true, no_counters: false });
+        self.meter.stream(settings(counters), sink);
         self.records.restart(sink);
         if let Some(frames) = &mut self.frames {
             frames.stream();

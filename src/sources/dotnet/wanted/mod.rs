@@ -30,6 +30,17 @@ const COUNTERS_LEVEL: u32 = 1;
 /// some (docs/protocols/dotnet.md 2).
 const REQUEST: usize = 64_000;
 
+/// How much of the configuration a process is asked for; each has what those before it have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// Events.
+    Events,
+    /// EventCounters.
+    Counters,
+    /// Meters.
+    Meters,
+}
+
 /// What one session asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -48,26 +59,29 @@ pub struct Wanted {
 }
 
 /// The session that stays. `client`: a name of this PMDA that no other client of the process uses,
-/// letters, digits and `-` only. `meters`: the process can take those of the configuration.
+/// letters, digits and `-` only.
 #[must_use]
-pub fn wanted(config: &Config, version: Version, client: &str, meters: bool) -> Wanted {
+pub fn wanted(config: &Config, version: Version, client: &str, extent: Extent) -> Wanted {
     let stacks = config.stacks || config.locks;
     let mut wanted = Wanted::new(config, stacks, 0);
     let counters = |name: &str| {
         Provider::new(name, 0, COUNTERS_LEVEL)
             .with(&format!("EventCounterIntervalSec={}", config.interval.as_secs()))
     };
-    wanted.add(counters(SYSTEM_RUNTIME));
+    if extent >= Extent::Counters {
+        wanted.add(counters(SYSTEM_RUNTIME));
+    }
     wanted.add(runtime::runtime(config, version));
     if !config.providers.is_empty() {
         wanted.add(Provider::new(TASKS, TASK_ACTIVITIES, 4));
     }
-    let entry = if meters { meters::meters(config, version, client) } else { None };
-    if let Some((session, entry)) = entry {
+    let entry = meters::meters(config, version, client);
+    if let Some((session, entry)) = entry.filter(|_| extent >= Extent::Meters) {
         session.clone_into(&mut wanted.meter_session);
         wanted.add(entry);
     }
-    for name in config.counters.iter().filter(|name| *name != SYSTEM_RUNTIME) {
+    let others = config.counters.iter().filter(|name| *name != SYSTEM_RUNTIME);
+    for name in others.filter(|_| extent >= Extent::Counters) {
         wanted.add(counters(name));
     }
     for text in &config.providers {

@@ -5,7 +5,7 @@ fn names(wanted: &Wanted) -> Vec<&str> {
 }
 
 fn at(version: &str, config: &Config) -> Wanted {
-    wanted(config, Version::parse(version), "apm-1", true)
+    wanted(config, Version::parse(version), "apm-1", Extent::Meters)
 }
 
 fn of<'a>(wanted: &'a Wanted, name: &str) -> &'a Provider {
@@ -13,7 +13,7 @@ fn of<'a>(wanted: &'a Wanted, name: &str) -> &'a Provider {
 }
 
 #[test]
-fn the_default_session_is_counters_and_runtime_events() {
+fn a_session_is_counters_and_runtime_events() {
     for version in ["", "5.0.1", "8.0.0", "9.0.7", "10.0.9"] {
         let wanted = at(version, &Config::default());
         assert_eq!(names(&wanted), [SYSTEM_RUNTIME, RUNTIME], "{version}");
@@ -25,6 +25,19 @@ fn the_default_session_is_counters_and_runtime_events() {
         assert_eq!((wanted.buffer, wanted.stacks, wanted.rundown), (16, false, 0));
         assert_eq!(wanted.left_out, 0);
     }
+}
+
+#[test]
+fn programs_that_did_not_ask_for_counters_have_events_only() {
+    let config = Config {
+        counters: vec!["System.Net.Http".to_owned()],
+        meters: vec!["Shop".to_owned()],
+        providers: vec!["Shop-Orders".to_owned()],
+        ..Config::default()
+    };
+    let wanted = wanted(&config, Version::parse("9.0.7"), "apm-1", Extent::Events);
+    assert_eq!(names(&wanted), [RUNTIME, TASKS, "Shop-Orders"]);
+    assert!(wanted.providers.iter().all(|entry| entry.arguments.is_empty()));
 }
 
 #[test]
@@ -65,7 +78,7 @@ fn meters_share_a_session_where_that_exists() {
     );
     assert_eq!((of(&nine, METERS).keywords, &*nine.meter_session), (2, "SHARED"));
     assert!(of(&at("6.0.1", &config), METERS).arguments.starts_with("SessionId=apm-1;"));
-    let without = wanted(&config, Version::parse("9.0.7"), "apm-1", false);
+    let without = wanted(&config, Version::parse("9.0.7"), "apm-1", Extent::Counters);
     assert_eq!((names(&without), &*without.meter_session), (vec![SYSTEM_RUNTIME, RUNTIME], ""));
 }
 

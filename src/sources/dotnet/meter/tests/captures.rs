@@ -83,7 +83,7 @@ impl Visitor for Played {
 }
 
 pub(super) fn play(name: &str) -> Played {
-    let settings = Settings { runtime_events: true, no_counters: true };
+    let settings = Settings { runtime_events: true, no_counters: true, from_start: true };
     let mut played = Played {
         seen: Seen::default(),
         gcs: Vec::new(),

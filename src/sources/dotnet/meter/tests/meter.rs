@@ -7,7 +7,7 @@ use crate::sources::dotnet::clr::{Decoded, Utf16};
 use crate::sources::dotnet::meter::{At, Counter, Meter, Settings};
 use crate::sources::dotnet::metrics as m;
 
-const EVENTS: Settings = Settings { runtime_events: true, no_counters: false };
+const EVENTS: Settings = Settings { runtime_events: true, no_counters: false, from_start: false };
 
 fn started(settings: Settings) -> (Meter, Seen) {
     let (mut meter, mut seen) = (Meter::new(settings), Seen::default());
@@ -114,7 +114,7 @@ fn figures_of_events_and_counters_are_counted_once() {
     meter.tick(Duration::from_secs(6), None, &mut seen);
     assert_eq!(seen.get(m::WORKING_SET), None, "three intervals without a report");
 
-    let (mut meter, mut seen) = started(Settings { runtime_events: false, no_counters: false });
+    let (mut meter, mut seen) = started(Settings { runtime_events: false, ..EVENTS });
     report(&mut meter, &mut seen, 1);
     assert_eq!((seen.count(m::EXCEPTIONS), seen.count(m::PAUSE_TOTAL)), (3, 1_500_000));
     assert_eq!(seen.row(m::GC_COUNT, "gen1"), Some(2));
@@ -144,6 +144,33 @@ fn figures_of_events_and_counters_are_counted_once() {
 }
 
 #[test]
+fn what_only_counters_count_has_no_value_without_them() {
+    let (mut meter, mut seen) = started(EVENTS);
+    let values = |seen: &Seen| {
+        [m::ALLOC_BYTES, m::POOL_COMPLETED, m::JIT_TIME, m::JIT_METHODS].map(|item| {
+            assert_eq!(seen.get(m::EXCEPTIONS), Some(&Value::U64(0)), "events count it");
+            seen.get(item).is_some()
+        })
+    };
+    assert_eq!(values(&seen), [true, true, true, false]);
+    let only = Settings { no_counters: true, ..EVENTS };
+    meter.stream(only, &mut seen);
+    assert_eq!(values(&seen), [false; 4]);
+    assert_eq!(values(&started(only).1), [false; 4]);
+    // Collections tell the size of the heap and their share of time; nobody tells assemblies.
+    let at = |time| At { time, ..At::default() };
+    for time in [100, 1100] {
+        meter.clr(&at(time), &Decoded::SuspendBegin { reason: 1, count: 0, clr: 0 }, &mut seen);
+        meter.clr(&at(time + 100), &Decoded::RestartEnd { clr: 0 }, &mut seen);
+    }
+    meter.report(&mut seen);
+    assert_eq!(seen.get(m::TIME_IN_GC), Some(&Value::F64(10.0)));
+    assert_eq!(seen.get(m::ASSEMBLIES), None);
+    meter.stream(EVENTS, &mut seen);
+    assert_eq!(values(&seen), [true, true, true, false], "as before");
+}
+
+#[test]
 fn locks_have_names() {
     let (mut meter, mut seen) = started(EVENTS);
     let mut wait = |lock, method, from, to, duration| {
@@ -166,7 +193,7 @@ fn locks_have_names() {
     // A wait of another stream has no end in this one.
     let begin = Decoded::ContentionStart { flags: 0, clr: 0, lock: 1, object: 0, owner: 0 };
     meter.clr(&At::default(), &begin, &mut seen);
-    meter.stream(EVENTS);
+    meter.stream(EVENTS, &mut seen);
     let stop = Decoded::ContentionStop { flags: 0, clr: 0, duration: 0.0 };
     assert_eq!(meter.clr(&At { time: 99, ..At::default() }, &stop, &mut seen), None);
 }

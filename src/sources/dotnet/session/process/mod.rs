@@ -15,7 +15,7 @@ use super::line::{Command, End, Failure, Line};
 use super::state::{Reach, State};
 use super::words;
 use crate::sources::dotnet::ipc::{Answer, CollectCommand, Info, InfoCommand, Request};
-use crate::sources::dotnet::wanted::{self, Version};
+use crate::sources::dotnet::wanted::{self, Extent, Version};
 use crate::sources::dotnet::{Config, limits};
 
 /// The request on [`Line::Ask`].
@@ -51,6 +51,7 @@ pub struct Process {
     burst_length: Duration,
     /// What the open session was asked with.
     opened_with: Arc<Config>,
+    extent: Extent,
     /// The session id that it asked meters with.
     meter_session: String,
     backoff: Backoff,
@@ -116,6 +117,7 @@ impl Process {
             opened_with: Arc::clone(&config),
             config,
             client,
+            extent: Extent::Events,
             meter_session: String::new(),
             reach: Reach::Off(Arc::from(words::NOT_ASKED)),
             state: State::Found,
@@ -258,7 +260,7 @@ impl Process {
     pub fn choose(&mut self, now: Duration, choices: Vec<Choice>) {
         self.choices = choices;
         let wanted = !self.choices.is_empty() && !self.is_left_out();
-        if !wanted {
+        if !wanted || self.has_other_extent(now) {
             self.burst.stop(now, self.stop_time(), &mut self.commands);
             self.main.stop(now, self.stop_time(), &mut self.commands);
         }
@@ -269,7 +271,7 @@ impl Process {
     pub fn configure(&mut self, now: Duration, config: Arc<Config>) {
         self.config = config;
         let version = self.version();
-        let of = |config| wanted::wanted(config, version, &self.client, self.takes_meters());
+        let of = |config| wanted::wanted(config, version, &self.client, self.extent(now));
         if !self.main.is_closed() && of(&self.opened_with) != of(&self.config) {
             self.main.stop(now, self.stop_time(), &mut self.commands);
         }
@@ -383,7 +385,7 @@ impl Process {
                     self.counted = None;
                     self.heard = false;
                     (self.silenced, self.cut) = (false, false);
-                    self.say(State::Streaming, words::STREAMING);
+                    self.say(State::Streaming, self.streaming());
                 }
             }
             Line::Burst => {
@@ -402,6 +404,10 @@ impl Process {
 
     /// EventCounters came on the main line.
     pub fn counted(&mut self, now: Duration) {
+        if !self.has_counters() {
+            // An entry of dotnet.providers asks for them: they prove nothing.
+            return;
+        }
         self.counted = Some(now);
         if !self.takes_meters() {
             self.started = true;
@@ -412,9 +418,7 @@ impl Process {
             }
         }
         self.started = true;
-        if now.saturating_sub(self.began) > limits::SETTLED {
-            self.backoff = Backoff::new();
-        }
+        self.settle(now);
         if self.main.is_streaming() && !matches!(self.reason, Cow::Borrowed(words::STREAMING)) {
             self.say(State::Streaming, words::STREAMING);
         }
@@ -426,6 +430,9 @@ impl Process {
             Line::Main => {
                 let asked = self.main.is_stopping();
                 self.cut = !asked && end == End::Cut;
+                if self.may_be_silent() {
+                    self.settle(now);
+                }
                 let closed = self.main.ended(now, &mut self.commands);
                 match end {
                     _ if asked && closed => self.main_closed(now),
@@ -470,7 +477,7 @@ impl Process {
             && !self.is_left_out()
             && self.reach.is_open();
         let asked = self.asked.map(|(_, until)| until);
-        let check = self.main.is_streaming().then(|| self.check_time());
+        let check = self.main.is_streaming().then(|| self.next_look()).flatten();
         let burst = self.burst_until.filter(|_| self.burst.is_streaming());
         let next = idle.then(|| self.next_attempt());
         let resume = (self.asked.is_none() && self.resumes()).then_some(self.resume_after);

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::{Asked, Process};
 use crate::sources::dotnet::ipc::{CollectCommand, InfoCommand, Request};
+use crate::sources::dotnet::limits;
 use crate::sources::dotnet::session::choice::Choice;
 use crate::sources::dotnet::session::collect::Expired;
 use crate::sources::dotnet::session::line::{Command, Line};
 use crate::sources::dotnet::session::state::{Reach, State};
 use crate::sources::dotnet::session::words;
-use crate::sources::dotnet::{limits, wanted};
+use crate::sources::dotnet::wanted::{self, Extent};
 
 impl Process {
     /// Expires what is too late, and asks for what is next.
@@ -76,7 +77,12 @@ impl Process {
             return self.say(State::Found, words::NOT_WANTED);
         }
         if self.main.is_streaming() {
-            return self.watch(now);
+            if self.main.is_stopping() || !self.has_other_extent(now) {
+                return self.watch(now);
+            }
+            // It is old enough for its counters now.
+            self.upgrading = true;
+            return self.main.stop(now, self.stop_time(), &mut self.commands);
         }
         if !self.main.is_closed() || !self.wanted || !self.reach.is_open() {
             return;
@@ -98,8 +104,8 @@ impl Process {
         let major = (major > 0).then(|| u32::from(major));
         let command = *self.collect.get_or_insert_with(|| CollectCommand::of_version(major));
         self.opened_with = Arc::clone(&self.config);
-        let wanted =
-            wanted::wanted(&self.config, self.version(), &self.client, self.takes_meters());
+        self.extent = self.extent(now);
+        let wanted = wanted::wanted(&self.config, self.version(), &self.client, self.extent);
         self.meter_session.clone_from(&wanted.meter_session);
         self.say(State::Connected, words::OPENING);
         self.main.open(now, Request::Collect(command, wanted), &mut self.commands);
@@ -117,9 +123,14 @@ impl Process {
         (self.counted.unwrap_or(self.began) + silence).max(self.next_check)
     }
 
+    /// When a session that streams is looked at next.
+    pub(super) fn next_look(&self) -> Option<Duration> {
+        if self.has_counters() { Some(self.check_time()) } else { self.counters_from() }
+    }
+
     /// Asks a process whose EventCounters have stopped whether it is alive.
     pub(super) fn watch(&mut self, now: Duration) {
-        if now < self.check_time() {
+        if !self.has_counters() || now < self.check_time() {
             return;
         }
         if self.counted.is_some() {
@@ -144,16 +155,68 @@ impl Process {
         self.found + self.config.min_age.max(least).saturating_sub(self.age)
     }
 
-    /// The release of its runtime is known and no entry of the configuration takes it.
-    pub(super) fn is_left_out(&self) -> bool {
-        let known = self.info.is_some() || self.next_info.is_none();
-        let release = match self.version().major {
+    /// When its EventCounters may be asked for; `None`: they are not. A program that ends while its
+    /// runtime reports them dies now and then (docs/protocols/dotnet.md 0).
+    fn counters_from(&self) -> Option<Duration> {
+        if self.choices.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let of = |choice: &&Choice| choice.counters() && choice.takes(Some(self.release()));
+        let age = self.choices.iter().filter(of).map(Choice::age).min()?;
+        Some(self.found + self.config.min_age.max(age).saturating_sub(self.age))
+    }
+
+    /// What its next session may ask for.
+    pub(super) fn extent(&self, now: Duration) -> Extent {
+        match self.counters_from() {
+            Some(from) if from > now => Extent::Events,
+            None => Extent::Events,
+            Some(_) if self.takes_meters() => Extent::Meters,
+            Some(_) => Extent::Counters,
+        }
+    }
+
+    /// Its session has counters that are not wanted, or has none though they are.
+    pub(super) fn has_other_extent(&self, now: Duration) -> bool {
+        let counts = self.extent(now) >= Extent::Counters;
+        !self.main.is_closed() && self.has_counters() != counts
+    }
+
+    /// The reason of a session that streams.
+    pub(super) fn streaming(&self) -> &'static str {
+        match self.extent {
+            Extent::Events if self.counters_from().is_some() => words::EVENTS_YET,
+            Extent::Events => words::EVENTS,
+            Extent::Counters | Extent::Meters => words::STREAMING,
+        }
+    }
+
+    /// EventCounters were asked for.
+    #[must_use]
+    pub fn has_counters(&self) -> bool {
+        self.extent >= Extent::Counters
+    }
+
+    /// All that can come without EventCounters is asked for: a program may be silent for long.
+    #[must_use]
+    pub fn may_be_silent(&self) -> bool {
+        !self.has_counters() && self.main.is_streaming()
+    }
+
+    /// The release of its runtime.
+    fn release(&self) -> u16 {
+        match self.version().major {
             // Core 3 knows no question for that, and .NET 5 has no answer.
             0 if self.info.is_none() => 3,
             0 => 5,
             major => major,
-        };
-        let takes = |choice: &Choice| choice.takes(Some(release));
+        }
+    }
+
+    /// The release of its runtime is known and no entry of the configuration takes it.
+    pub(super) fn is_left_out(&self) -> bool {
+        let known = self.info.is_some() || self.next_info.is_none();
+        let takes = |choice: &Choice| choice.takes(Some(self.release()));
         known && !self.choices.is_empty() && !self.choices.iter().any(takes)
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Asked, Process};
 use crate::sources::dotnet::ipc::{Answer, Code, CollectCommand, Info, InfoCommand};
 use crate::sources::dotnet::limits;
+use crate::sources::dotnet::session::backoff::Backoff;
 use crate::sources::dotnet::session::line::{Command, Failure, Line};
 use crate::sources::dotnet::session::state::State;
 use crate::sources::dotnet::session::words;
@@ -118,6 +119,13 @@ impl Process {
     pub(super) fn main_stop_answered(&mut self, now: Duration) {
         if self.main.stop_answered(&mut self.commands) {
             self.main_closed(now);
+        }
+    }
+
+    /// A session that has lasted makes up for what failed before.
+    pub(super) fn settle(&mut self, now: Duration) {
+        if now.saturating_sub(self.began) > limits::SETTLED {
+            self.backoff = Backoff::new();
         }
     }
 

@@ -24,7 +24,11 @@ impl Process {
     pub fn condition(&self) -> Condition {
         let reason = self.reason.clone();
         match self.state {
-            State::Streaming if reason == words::STREAMING => Condition::Sound,
+            State::Streaming
+                if [words::STREAMING, words::EVENTS, words::EVENTS_YET].contains(&&*reason) =>
+            {
+                Condition::Sound
+            }
             State::Streaming => Condition::Impaired(reason),
             State::Found if !self.wanted || self.is_left_out() => Condition::Unread(reason),
             State::Found | State::Connected | State::Stopping => Condition::Starting(reason),

@@ -140,6 +140,66 @@ fn meters_are_asked_for_when_counters_have_come() {
 }
 
 #[test]
+fn counters_and_meters_are_for_those_that_an_entry_gives_them() {
+    let choices = |texts: &[&str]| {
+        let texts: Vec<_> = texts.iter().map(|&text| text.to_owned()).collect();
+        Choice::of(&texts, "app", "www")
+    };
+    let new = |texts: &[&str], age| {
+        let reach = Reach::Denied("not yet".into());
+        let mut world = World::aged(Runtime::of("9.0.7"), reach, with_meters(), age);
+        world.process.choose(world.now, choices(texts));
+        world.process.reach(world.now, Reach::Socket);
+        world.settle();
+        world
+    };
+    let counts = |world: &World| world.count("collect") - world.count("collect Four events");
+    for texts in [&["*"][..], &["app;age=10s", "b;counters"], &["*;counters;version=8", "*"]] {
+        let mut world = new(texts, Some(DAY));
+        world.pass(DAY);
+        assert_eq!((world.count("collect"), counts(&world)), (1, 0), "{texts:?}");
+        assert_eq!(world.process.state(), State::Streaming);
+        assert!(world.process.reason().contains(";counters"), "{}", world.process.reason());
+        assert!(matches!(world.process.condition(), Condition::Sound));
+        assert_eq!(world.count("info"), 1, "nothing is missed, and nothing is asked for it");
+        // A reload gives them, and takes them.
+        for (texts, sessions, with) in [(&["app;counters"], 3, 2), (&["app"], 4, 2)] {
+            world.process.choose(world.now, choices(texts));
+            world.settle();
+            world.pass(5 * S);
+            assert_eq!((world.count("collect"), counts(&world)), (sessions, with), "{texts:?}");
+        }
+        assert_eq!(world.count("collect Four meters"), 1);
+    }
+    // When it is old enough for that.
+    let mut world = new(&["*", "app;counters;age=10min"], Some(S));
+    world.pass(598 * S);
+    assert_eq!((world.count("collect"), counts(&world)), (1, 0));
+    assert!(world.process.reason().contains("the age of its entry"), "{}", world.process.reason());
+    assert!(matches!(world.process.condition(), Condition::Sound));
+    world.pass(5 * S);
+    assert_eq!((world.count("collect"), counts(&world)), (3, 2), "and meters after counters");
+    assert_eq!((world.process.reason(), world.process.counts()), ("streaming", (0, 0)));
+}
+
+#[test]
+fn a_session_of_events_that_has_lasted_makes_up_for_what_failed_before() {
+    let reach = Reach::Denied("not yet".into());
+    let mut world = World::aged(Runtime::of("9.0.7"), reach, Config::default(), Some(DAY));
+    world.process.choose(world.now, Choice::of(&["*".to_owned()], "app", "www"));
+    world.process.reach(world.now, Reach::Socket);
+    world.settle();
+    for sessions in 1..10 {
+        assert_eq!(world.count("collect Four events"), sessions);
+        world.pass(120 * S);
+        world.end(Line::Main);
+        world.settle();
+        world.pass(11 * S);
+    }
+    assert_eq!(world.process.state(), State::Streaming);
+}
+
+#[test]
 fn a_runtime_that_is_mute_is_not_one_without_event_sources() {
     let mute = Runtime { counts: false, ..Runtime::of("9.0.7") };
     let hangs = mute.clone().odd("info", Reaction::Hang);

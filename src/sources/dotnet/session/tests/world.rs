@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::ipc::{Answer, Code, CollectCommand, InfoCommand, Request};
 use crate::sources::dotnet::session::{Command, End, Failure, Line, Process, Reach};
+use crate::sources::dotnet::wanted::{Provider, SYSTEM_RUNTIME};
 
 pub(super) const S: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -118,6 +119,8 @@ pub(super) struct World {
     /// Streams that are open: the line, whether bytes came.
     pub streams: Vec<(Line, bool)>,
     last_count: Duration,
+    /// The last session asked for EventCounters.
+    counters: bool,
 }
 
 impl World {
@@ -141,6 +144,7 @@ impl World {
             log: Vec::new(),
             streams: Vec::new(),
             last_count: Duration::ZERO,
+            counters: false,
         };
         world.settle();
         world
@@ -169,10 +173,16 @@ impl World {
         request.encode().expect("a request that can be sent");
         let name = match request {
             Request::Info(command) => format!("info {command:?}"),
-            Request::Collect(command, wanted) if wanted.meter_session.is_empty() => {
-                format!("collect {command:?}")
+            Request::Collect(command, wanted) => {
+                let meters = if wanted.meter_session.is_empty() { "" } else { " meters" };
+                let has = |provider: &Provider| provider.name == SYSTEM_RUNTIME;
+                let counters = wanted.providers.iter().any(has);
+                if line == Line::Main {
+                    self.counters = counters;
+                }
+                let only = if counters || line == Line::Burst { "" } else { " events" };
+                format!("collect {command:?}{meters}{only}")
             }
-            Request::Collect(command, _) => format!("collect {command:?} meters"),
             other => kind_of(other).to_owned(),
         };
         self.log.push((self.now, name));
@@ -215,6 +225,7 @@ impl World {
             let due = self.process.wakeup().unwrap_or(end).max(self.now);
             // A process streams its counters each second.
             let counts = self.runtime.counts
+                && self.counters
                 && self.streams.iter().any(|(line, began)| *line == Line::Main && *began);
             let next = if counts { due.min(self.last_count + S) } else { due };
             self.now = next.clamp(self.now, end);
