@@ -2,15 +2,15 @@
 """What being read does to programs of real .NET runtimes while they start and end: signals, hangs, wrong status.
 
   exits.py RUNTIME WAY [COUNT [AT_ONCE]]   COUNT (1000) programs, AT_ONCE (16) at a time, each read when it ends
-  exits.py starts RUNTIME [ROUNDS]         16 programs at once, ROUNDS (10) times, processors busy, meters wanted;
-                                           the PMDA is as it comes: 5 s of age
+  exits.py starts RUNTIME [ROUNDS [WAY]]   16 programs at once, ROUNDS (10) times, processors busy, meters wanted at 5 s
+                                           of age as the PMDA does: by it, or WAY is unread or client:meters
 
 RUNTIME is 31, 9 or 10. WAY:
   unread                nobody reads
-  client, client:counters, client:events
-                        a plain client of EventPipe: the providers of the PMDA's default session, or one of them
-  pmda[:LINE;LINE...]   the PMDA as it comes, but for min_age = "0", so that a program need not live for 5 s; and with
-                        further lines of [dotnet]
+  client, client:counters, client:events, client:meters
+                        a plain client of EventPipe: EventCounters and the runtime's events, one of them, meters beside
+  pmda[:LINES]          the PMDA as it comes, but for min_age = "0", so that a program need not live for 5 s; and with
+                        further lines of [dotnet]: 'pmda:processes = ["*;counters"]'
 
 A program ends at a time that no report of counters decides, 0 to 1.2 s after it was seen to be read: with data
 that came (client), in session.state 3 (PMDA), or in state 0 with a reason (a version that is not read). It throws,
@@ -22,19 +22,22 @@ import collections, os, random, select, shutil, subprocess, sys, tempfile, threa
 sys.dont_write_bytecode = True
 import churn
 
-START, READ, END = 60, 60, 30
-CLIENTS = {"client": churn.DEFAULT, "client:counters": churn.DEFAULT[:1], "client:events": churn.DEFAULT[1:]}
+READ, END = 60, 30
+METERS = ("System.Diagnostics.Metrics", 2, 4, 'SessionId=SHARED;Metrics="*";RefreshInterval=1;MaxTimeSeries=1000;MaxHistograms=20;ClientId=exits')
+CLIENTS = {"client": churn.DEFAULT, "client:counters": churn.DEFAULT[:1], "client:events": churn.DEFAULT[1:], "client:meters": churn.DEFAULT + [METERS]}
 BUSY = 4
+STARTS = """processes = ["*;counters"]
+meters = ["*"]"""
 results, lock = collections.Counter(), threading.Lock()
 
 
 def result(what, process=None):
     with lock:
         results[what] += 1
-    if process is not None:
+    if process is not None and process.poll() is None:
         tasks = f"/proc/{process.pid}/task"
-        threads = [open(f"{tasks}/{t}/comm").read().strip() for t in os.listdir(tasks)]
-        print(f"{what}: {process.pid}, threads: {', '.join(threads)}", flush=True)
+        threads = [" ".join(open(f"{tasks}/{t}/{of}").read().strip() for of in ("comm", "wchan")) for t in os.listdir(tasks)]
+        print(f"{what}: {process.pid}, load {open('/proc/loadavg').read().split()[0]}, threads: {', '.join(threads)}", flush=True)
 
 
 class States(threading.Thread):
@@ -94,11 +97,16 @@ def ends(program, session=None):
 
 
 def started(runtime, folder):
-    process = None
+    program = churn.Program.__new__(churn.Program)
     try:
-        return churn.Program(runtime, folder)
+        program.__init__(runtime, folder)
+        return program
     except (EOFError, TimeoutError, OSError) as e:
+        process = getattr(program, "process", None)
         result(f"does not start: {e}", process)
+        if process:
+            process.kill()
+            process.wait()
         return None
 
 
@@ -131,8 +139,7 @@ def one(runtime, way, folder, states):
 def exits(runtime, way, count, at_once, folder):
     stage = states = None
     if way.startswith("pmda"):
-        lines = way.partition(":")[2].replace(";", "\n")
-        stage = churn.Stage(folder, lines)
+        stage = churn.Stage(folder, way.partition(":")[2])
         states = States(stage.host)
         states.start()
     left = iter(range(count))
@@ -155,22 +162,42 @@ def exits(runtime, way, count, at_once, folder):
         stage.close()
 
 
-def starts(runtime, rounds, folder):
-    stage = churn.Stage(folder, 'meters = ["*"]', age="5s")
-    states = States(stage.host)
-    states.start()
+def starts(runtime, rounds, way, folder):
+    stage = states = None
+    if way == "pmda":
+        stage = churn.Stage(folder, STARTS, age="5s")
+        states = States(stage.host)
+        states.start()
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
 
     def life():
         program = started(runtime, folder)
         if program is None:
             return
-        state = states.settled(program.pid)
-        with lock:
-            results[f"(state {state} when it was told to end)"] += 1
-        # Its session is opened again, with meters, when the first counters have come.
-        time.sleep(random.uniform(3, 5))
-        ends(program)
+        session = None
+        if states:
+            state = states.settled(program.pid)
+            with lock:
+                results[f"(state {state} when it was told to end)"] += 1
+            # Its session is opened again, with meters, when the first counters have come.
+            time.sleep(random.uniform(3, 5))
+        else:
+            time.sleep(5)
+        if way in CLIENTS:
+            try:
+                first = churn.Session(program.path, runtime, CLIENTS["client"])
+                first.read(1.5)
+                first.stop()
+                session = churn.Session(program.path, runtime, CLIENTS[way])
+                session.read(random.uniform(1.5, 3.5))
+            except (EOFError, TimeoutError, OSError, RuntimeError) as e:
+                result(f"while it is read: {e!r}, code {program.process.poll()}", program.process)
+                program.process.kill()
+                program.process.wait()
+                return
+        elif not states:
+            time.sleep(random.uniform(3, 5))
+        ends(program, session)
 
     try:
         for _ in range(rounds):
@@ -183,9 +210,10 @@ def starts(runtime, rounds, folder):
         for process in busy:
             process.kill()
             process.wait()
-    states.ended = True
-    states.join()
-    stage.close()
+    if stage:
+        states.ended = True
+        states.join()
+        stage.close()
 
 
 def main():
@@ -201,7 +229,8 @@ def main():
     begun = time.monotonic()
     try:
         if sys.argv[1] == "starts":
-            starts(sys.argv[2], int((sys.argv + ["10"])[3]), folder)
+            rounds, way = (sys.argv[3:] + ["10", "pmda"][len(sys.argv[3:]):])[:2]
+            starts(sys.argv[2], int(rounds), way, folder)
         else:
             count, at_once = (sys.argv[3:] + ["1000", "16"][len(sys.argv[3:]):])[:2]
             exits(sys.argv[1], sys.argv[2], int(count), int(at_once), folder)
