@@ -35,7 +35,7 @@ source_of()
 	echo "$here/$1"
     else
 	case $1 in
-	pmdaapm) echo "${built-}/pmdaapm" ;;
+	pmdaapm|mono-log) echo "${built-}/$1" ;;
 	libmono-profiler-apm.so) echo "${built-}/libmono_profiler_apm.so" ;;
 	libpmdaevent.so) echo "${built-}/libpmdaevent.so" ;;
 	*) echo "$here/$1" ;;
@@ -48,7 +48,7 @@ copy()
 {
     install -d -m 755 "$(dirname "$3")" || return 1
     case $2 in
-    */pmdaapm|*.so) [ -z "${stage-}" ] && install -s -m "$1" "$2" "$3" 2>/dev/null && return ;;
+    */pmdaapm|*/mono-log|*.so) [ -z "${stage-}" ] && install -s -m "$1" "$2" "$3" 2>/dev/null && return ;;
     esac
     install -m "$1" "$2" "$3"
 }

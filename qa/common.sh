@@ -15,6 +15,7 @@ TARGET=${CARGO_TARGET_DIR:-$TOP/target}
 PROFILE=${APM_PROFILE:-instructions}
 PMDA=${APM_PMDA:-$TARGET/$PROFILE/pmdaapm}
 AGENT=${APM_AGENT:-$TARGET/$PROFILE/libmono_profiler_apm.so}
+MONO_LOG=${APM_MONO_LOG:-$TARGET/$PROFILE/mono-log}
 CAPI=${APM_CAPI:-$TARGET/$PROFILE/libpmdaevent.so}
 
 D=$(mktemp -d --suffix=.apm)

@@ -16,6 +16,7 @@ shop_files() {
     [ -f "$AGENT" ] || die "no module for Mono: $AGENT"
     mkdir -p "$D/lib" "$D/mlpd"
     cp "$AGENT" "$D/lib/libmono-profiler-apm.so"
+    cp "$MONO_LOG" "$D/lib/mono-log"
     mono_program "$QA/peers/mono/Shop.cs"
 }
 # mono_config [LINE...]: only processes of this test are read; further keys of [mono].
@@ -28,34 +29,30 @@ $(printf '%s\n' "$@")"
     write_config
 }
 # shop NAME WAY...: a program in the background that waits for commands. Ways: area (which each has), module, stream
-# (bash opens the connection), file. Its options of the log profiler are LOG_OPTIONS.
+# (mono-log connects), file. Its options of the log profiler are LOG_OPTIONS.
 shop() {
     shop_begin "$@"
     shop_ready "$1"
 }
 shop_begin() {
-    local name=$1 line=(mono) output='' way writer
+    local name=$1 at=${SHOP_DIR:-$D} line=() connect=(mono) way writer
     shift
     [ -f "$D/$MONO_PREFIX$name.exe" ] || ln "$D/Shop.exe" "$D/$MONO_PREFIX$name.exe"
     for way; do
         case $way in
         area) ;;
         module) line+=("--profile=apm:address=127.0.0.1:$MONO_PORT,interval=${INTERVAL:-200},retry=300") ;;
-        stream) output='#7' ;;
-        file) output=$D/mlpd/$name.%p.mlpd ;;
+        stream) connect=("$at/lib/mono-log" --address "127.0.0.1:$MONO_PORT" --options "${LOG_OPTIONS#nodefaults,}" --) ;;
+        file) line+=("--profile=log:$LOG_OPTIONS,output=$D/mlpd/$name.%p.mlpd") ;;
         *) die "no way $way" ;;
         esac
     done
-    [ -z "$output" ] || line+=("--profile=log:$LOG_OPTIONS,output=$output")
-    # The line of docs/mono.md: the program starts too if nobody listens.
-    [ "$output" != "#7" ] ||
-        line=(bash -c "{ exec 7<>/dev/tcp/127.0.0.1/$MONO_PORT; } 2>/dev/null || exec 7>/dev/null; exec \"\$@\"" bash "${line[@]}")
     rm -f "$D/$name.in"
     mkfifo "$D/$name.in"
     exec {writer}<>"$D/$name.in"
     SHOP_IN[$name]=$writer
-    local at=${SHOP_DIR:-$D}
-    env -u MONO_ENV_OPTIONS "${SHOP_UNDER[@]}" env LD_LIBRARY_PATH="$at/lib" "${line[@]}" "$at/$MONO_PREFIX$name.exe" \
+    env -u MONO_ENV_OPTIONS "${SHOP_UNDER[@]}" env LD_LIBRARY_PATH="$at/lib" "${connect[@]}" "${line[@]}" \
+        "$at/$MONO_PREFIX$name.exe" \
         <"$D/$name.in" >"$D/$name.out" 2>"$D/$name.err" &
     SHOP_JOB[$name]=$!
     SHOP_PID[$name]=$!

@@ -4,8 +4,8 @@ their end takes, against the same program without any reader.
 
 usage: ends.py [--count N] [--parallel P] [--run SECONDS] PORT WAY...
 
-WAY: area (nothing is set), module, stream (bash opens the connection), pipe (output=|...), file, all (module and
-stream). Needs Shop.exe in the present directory and the module in lib/. Each way prints a line:
+WAY: area (nothing is set), module, stream (mono-log opens the connection), bash (bash opens it), pipe (output=|...), file, all (module and
+stream). Needs Shop.exe in the present directory, the module and mono-log in lib/. Each way prints a line:
 
     stream: 40 of 40 as without a reader
 
@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 
-OPTIONS = "log:nodefaults,counter,exception,monitor,maxframes=8,gc"
+OPTIONS = "counter,exception,monitor,maxframes=8,gc"
 # Command, its status.
 ENDS = [("end", 0), ("exit 3", 3), ("throw-out", None), ("kill", None), ("TERM", None)]
 WORK = ["throw 20", "collect 2 1", "lock 2 5", "allocate 300"]
@@ -32,12 +32,15 @@ PATIENCE = 300
 
 def commands(way, port):
     """The command line of a program, and environment that it needs."""
-    log = OPTIONS + ",output=" + {"pipe": f"|bash -c \\'exec cat >/dev/tcp/127.0.0.1/{port}\\'", "file": "%p.mlpd", "plain-log": "/dev/null"}.get(way, "#7")
+    log = "log:nodefaults," + OPTIONS + ",output=" + {"pipe": f"|bash -c \\'exec cat >/dev/tcp/127.0.0.1/{port}\\'", "file": "%p.mlpd", "plain-log": "/dev/null"}.get(way, "#7")
     module = f"--profile=apm:address=127.0.0.1:{port},interval=100,retry=200"
     connect = f"{{ exec 7<>/dev/tcp/127.0.0.1/{port}; }} 2>/dev/null || exec 7>/dev/null; exec \"$@\""
-    mono = {"area": [], "plain": [], "module": [module], "all": [module, "--profile=" + log]}.get(way, ["--profile=" + log])
+    if way in ("stream", "all"):
+        line = [os.path.abspath("lib/mono-log"), "--address", f"127.0.0.1:{port}", "--options", OPTIONS]
+        return line + (["--", module] if way == "all" else []) + ["Shop.exe"]
+    mono = {"area": [], "plain": [], "module": [module]}.get(way, ["--profile=" + log])
     line = ["mono"] + mono + ["Shop.exe"]
-    return ["bash", "-c", connect, "bash"] + line if way in ("stream", "all") else line
+    return ["bash", "-c", connect, "bash"] + line if way == "bash" else line
 
 
 def run(way, port, end, seconds):
@@ -101,7 +104,7 @@ def many(way, port, count, parallel, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("port", type=int)
-    parser.add_argument("ways", nargs="+", choices=["area", "module", "stream", "pipe", "file", "all"])
+    parser.add_argument("ways", nargs="+", choices=["area", "module", "stream", "bash", "pipe", "file", "all"])
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--parallel", type=int, default=5)
     parser.add_argument("--run", type=float, default=0.0, help="seconds between start and end")
