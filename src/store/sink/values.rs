@@ -143,9 +143,10 @@ impl PeerSink {
                     SampleValue::Wrapping32(v) => widen(before, *v, first),
                     SampleValue::Value(value) => value.to_bits(target.ty)?,
                 };
-                if let Some(total) = target.total {
-                    let more = growth(peer.origin, before, bits);
-                    grown.extend(more.map(|more| (total.get(), more)));
+                if let Some(total) = target.total
+                    && let Some(more) = growth(peer.origin, before, bits)
+                {
+                    grown.push((total.get(), more));
                 }
                 if let Some(param) = target.param {
                     records.number(param, target.ty, bits);

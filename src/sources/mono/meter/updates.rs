@@ -228,7 +228,10 @@ impl Updates {
         if let Some(SampleValue::Value(Value::Text(text))) = &shown {
             self.texts += text.len();
         }
-        self.values.extend(shown.map(|value| (index.into(), value)));
+        // Once a counter: an iterator of one takes more instructions.
+        if let Some(value) = shown {
+            self.values.push((index.into(), value));
+        }
     }
 
     /// The open sample has only values that another way feeds.
