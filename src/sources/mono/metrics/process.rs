@@ -102,9 +102,10 @@ peer_metrics! {
     POOL_COMPLETED 69 "pool.completed" U64 Counter Count Cell "Work items completed"
         "By the thread pool, since the start of the process. From the shared area.";
     THREADS 70 "threads.count" U32 Instant Count Cell "Managed threads"
-        "Threads that exist now, without those of the runtime itself (finalizer, domain unloader, profiler). Needs the log profiler.";
+        "Threads that exist now, the one that runs Main among them, without those of the runtime itself (finalizer, domain unloader, \
+            profiler). Needs the log profiler.";
     THREADS_CREATED 71 "threads.created" U64 Counter Count Cell "Managed threads created"
-        "Since reading began, without those of the runtime itself. Needs the log profiler.";
+        "Since reading began, without the one that runs Main and those of the runtime itself. Needs the log profiler.";
     JIT_METHODS 72 "jit.methods" U64 Counter Count Cell "Methods compiled"
         "Since the start of the process. Code that was compiled ahead of time is not among them; a method that several domains compile \
             counts for each. The counter JIT/Compiled methods, else from the shared area.";

@@ -13,8 +13,10 @@ use crate::sources::mono::mlpd::Act;
 
 /// Begins the names of the profiler's own threads.
 const PROFILER: &[u8] = b"Profiler ";
+/// The thread that the program began with: it has it, and has not made it.
+const MAIN: &[u8] = b"Main";
 /// Threads of the runtime: no program made them.
-const OWN: [&[u8]; 3] = [b"Main", b"Finalizer", b"Domain unloader"];
+const OWN: [&[u8]; 2] = [b"Finalizer", b"Domain unloader"];
 /// Ticks after which a thread without a name is one of the program.
 const NAMELESS: u8 = 2;
 
@@ -111,7 +113,8 @@ impl Threads {
                 } else {
                     Thread::Counted
                 };
-                if matches!(thread, Thread::Nameless(_)) && named == Thread::Counted {
+                let made = named == Thread::Counted && name != MAIN;
+                if matches!(thread, Thread::Nameless(_)) && made {
                     figures.add(m::THREADS_CREATED, 1);
                 }
                 // A thread of the program may call itself otherwise later.
