@@ -63,7 +63,13 @@ pub(crate) fn in_memory(mountinfo: &[u8], device: (u32, u32)) -> bool {
     })
 }
 
-/// Whether a Mono runtime is mapped.
+/// Whether a Mono runtime is mapped to be executed. A debugger maps its file too, to read symbols.
 pub(crate) fn runtime(maps: &[u8]) -> bool {
-    RUNTIMES.iter().any(|name| memchr::memmem::find(maps, name).is_some())
+    let executed = |at: usize| {
+        let before = maps.get(..at).unwrap_or_default();
+        let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+        let mut fields = before.get(start..).unwrap_or_default().split(|&b| b == b' ');
+        fields.nth(1).is_some_and(|rights| rights.get(2) == Some(&b'x'))
+    };
+    RUNTIMES.iter().any(|name| memchr::memmem::find_iter(maps, name).any(executed))
 }

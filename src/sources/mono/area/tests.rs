@@ -383,3 +383,9 @@ fn mappings() {
     }
     assert!(runtime(maps) && !runtime(b"/usr/bin/monodevelop\n") && !runtime(b""));
 }
+    // A debugger reads the symbols of what it debugs.
+    let read = b"7f00-7f01 r-xp 00000000 00:1a 13 /usr/bin/gdb\n\
+        7f1c-7f1d r--p 00000000 00:1a 13 /usr/bin/mono-sgen\n";
+    assert!(!runtime(read));
+    let embeds = [&read[..], b"7f1d-7f1e r-xp 00001000 00:1a 14 /usr/lib/libmonosgen-2.0.so\n"];
+    assert!(runtime(&embeds.concat()));
