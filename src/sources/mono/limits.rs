@@ -65,6 +65,9 @@ pub(super) const LOOK_TIME: Duration = Duration::from_secs(5);
 /// Users whose processes have not answered a look, each of which keeps a thread: no more users'
 /// processes are looked at then.
 pub(super) const HANGING: usize = 32;
+/// Counters of programs' own categories of one process, over all of its life: an area has room for
+/// some 100 at a time, and a program may rename them again and again.
+pub(super) const USER_COUNTERS: usize = 1024;
 /// Processes whose areas are read.
 pub(super) const AREAS: usize = 4096;
 /// Processes whose start times are remembered, to tell one whose id is used again.

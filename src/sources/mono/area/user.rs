@@ -1,6 +1,6 @@
 //! Metrics of the counters that programs define.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use mono_counters::numbers::{Numbers, Space};
@@ -9,6 +9,7 @@ use super::categories::{UserCounter, each};
 use super::page::Page;
 use crate::model::{Update, Value};
 use crate::sources::Sink;
+use crate::sources::mono::limits;
 use crate::sources::mono::meter::{mapping::Mapping, spec::Description};
 
 /// What Mono calls the section.
@@ -42,6 +43,8 @@ fn kind(number: u8) -> Kind {
 #[derive(Debug, Default)]
 pub(super) struct UserCounters {
     known: HashMap<Box<str>, Known>,
+    /// Those beyond the limit at the last reading.
+    beyond: HashSet<Box<str>>,
     reading: u64,
     key: String,
 }
@@ -56,15 +59,23 @@ struct Known {
 }
 
 impl UserCounters {
-    /// Reports what has changed; `all`: everything, since another way has reported until now.
+    /// Reports what has changed; `all`: everything, since another way has reported until now. Of
+    /// more than [`limits::USER_COUNTERS`] names those that come later are counted only.
     pub(super) fn read(&mut self, page: Page<'_>, start: usize, all: bool, sink: &mut dyn Sink) {
         self.reading += 1;
-        let Self { known, reading, key, .. } = self;
+        let Self { known, reading, key, beyond } = self;
+        let before = std::mem::take(beyond);
+        let mut unshown = 0;
         each(page, start, &mut |counter| {
             if !name(key, &counter) {
                 return;
             }
             if !known.contains_key(key.as_str()) {
+                if known.len() >= limits::USER_COUNTERS {
+                    unshown += u64::from(!before.contains(key.as_str()));
+                    beyond.insert(key.as_str().into());
+                    return;
+                }
                 let slot = u32::try_from(known.len()).unwrap_or(u32::MAX);
                 known.insert(key.as_str().into(), define(key, counter.kind, slot, sink));
             }
@@ -79,6 +90,9 @@ impl UserCounters {
                 sink.update(Update::Value { slot: one.slot, row: None, value });
             }
         });
+        if unshown > 0 {
+            sink.update(Update::Unshown(unshown));
+        }
         for gone in known.values_mut().filter(|one| one.reading != *reading) {
             if gone.value.take().is_some() {
                 sink.update(Update::Hide { slot: gone.slot });
@@ -93,8 +107,12 @@ impl UserCounters {
 
     /// Bytes allocated.
     pub(super) fn memory(&self) -> usize {
-        let names: usize = self.known.keys().map(|name| name.len()).sum();
-        names + self.known.capacity() * (size_of::<Known>() + 24) + self.key.capacity()
+        let names = self.known.keys().chain(&self.beyond);
+        let names: usize = names.map(|name| name.len()).sum();
+        names
+            + self.beyond.capacity() * size_of::<Box<str>>()
+            + self.known.capacity() * (size_of::<Known>() + 24)
+            + self.key.capacity()
     }
 }
 
@@ -127,4 +145,67 @@ fn define(key: &str, number: u8, slot: u32, sink: &mut dyn Sink) -> Known {
     };
     sink.update(Update::Define { slot, spec: &description.spec() });
     Known { slot, scale: mapping.scale, monotonic: variance == MONOTONIC, value: None, reading: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::Order;
+
+    #[derive(Default)]
+    struct Seen {
+        defined: usize,
+        unshown: u64,
+    }
+
+    impl Sink for Seen {
+        fn update(&mut self, update: Update<'_>) {
+            match update {
+                Update::Define { .. } => self.defined += 1,
+                Update::Unshown(more) => self.unshown += more,
+                _ => {}
+            }
+        }
+    }
+
+    /// A category with one counter, and its instance.
+    fn page(name: &str, value: u64) -> Vec<u8> {
+        let stanza = |kind: u8, body: &[u8]| {
+            let length = (4 + body.len()).next_multiple_of(8);
+            let mut bytes = vec![kind, 0];
+            bytes.extend_from_slice(&u16::try_from(length).unwrap().to_le_bytes());
+            bytes.extend_from_slice(body);
+            bytes.resize(length, 0);
+            bytes
+        };
+        let counter = [&1u16.to_le_bytes()[..], &[0; 6], b"Shop\0\0", &[1, 0], name.as_bytes()];
+        let category = stanza(b'C', &[counter.concat(), vec![0, 0]].concat());
+        let mut instance = [&0u32.to_le_bytes()[..], name.as_bytes()].concat();
+        instance.resize((12 + name.len()).next_multiple_of(8) - 4, 0);
+        instance.extend_from_slice(&value.to_le_bytes());
+        [category, stanza(b'I', &instance), vec![0; 8]].concat()
+    }
+
+    #[test]
+    fn names_of_a_process_are_bounded_and_the_rest_is_counted() {
+        let (mut counters, mut seen) = (UserCounters::default(), Seen::default());
+        let mut read = |name: String, value| {
+            let bytes = page(&name, value);
+            let page = Page { bytes: &bytes, order: Order::Little };
+            counters.read(page, 0, false, &mut seen);
+            (seen.defined, seen.unshown, counters.memory())
+        };
+        assert_eq!((read("a".into(), 1).0, read("a".into(), 2).0), (1, 1));
+        for n in 1..limits::USER_COUNTERS {
+            read(format!("name{n:06}"), 1);
+        }
+        let (defined, unshown, full) = read("a".into(), 3);
+        assert_eq!((defined, unshown), (limits::USER_COUNTERS, 0));
+        // One that stays is counted once.
+        assert_eq!((read("b".into(), 1).1, read("b".into(), 2).1), (1, 1));
+        let most = (0..10_000).map(|n| read(format!("other{n:06}"), 1).2).max();
+        let (defined, unshown, _) = read("a".into(), 4);
+        assert_eq!((defined, unshown), (limits::USER_COUNTERS, 10_001));
+        assert!(most.unwrap() < full + 1024, "{most:?} after {full}");
+    }
 }
