@@ -1,5 +1,7 @@
 //! The name of a program.
 
+use std::borrow::Cow;
+
 /// Characters of a program's name in an instance name.
 const PROGRAM: usize = 64;
 /// Options of `mono` whose value is an argument of its own.
@@ -26,7 +28,7 @@ pub(super) fn program(command: &[u8], comm: &str) -> String {
     };
     let name = found.map_or(started, base);
     let name = if name.is_empty() { comm.as_bytes() } else { name };
-    tidy(&String::from_utf8_lossy(name), PROGRAM, "")
+    tidy(name, PROGRAM, "")
 }
 
 fn of_mono<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
@@ -50,11 +52,48 @@ fn is_assembly(argument: &[u8]) -> bool {
         .is_some_and(|end| end.eq_ignore_ascii_case(b".exe") || end.eq_ignore_ascii_case(b".dll"))
 }
 
-/// At most `most` characters; those that an instance name should not have become `_`.
-pub(crate) fn tidy(raw: &str, most: usize, also: &str) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c) || also.contains(c);
-    let tidy: String = raw.chars().take(most).map(|c| if allowed(c) { c } else { '_' }).collect();
-    if tidy.is_empty() { "mono".to_owned() } else { tidy }
+/// A name for a part of an instance name: at most `most` characters, those that an instance name
+/// should not have become `_`. What is changed so ends with `~` and digits of its own, since two
+/// names that differ stay different; no name has a `~` otherwise.
+pub(crate) fn tidy(raw: &[u8], most: usize, also: &str) -> String {
+    if raw.is_empty() {
+        return "mono".to_owned();
+    }
+    let text = String::from_utf8_lossy(raw);
+    let allowed = |c: char| match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '_' | '+' | '-' => true,
+        _ if c.is_ascii() => also.contains(c),
+        // PCP takes any: those that a terminal or a table would not show as they are.
+        _ => !(c.is_whitespace() || c.is_control() || invisible(c)),
+    };
+    let valid = matches!(text, Cow::Borrowed(_));
+    if valid && text.chars().all(allowed) && text.chars().nth(most).is_none() {
+        return text.into_owned();
+    }
+    let kept = most.saturating_sub(1 + 2 * size_of::<u32>());
+    let tidy: String = text.chars().take(kept).map(|c| if allowed(c) { c } else { '_' }).collect();
+    format!("{tidy}~{:08x}", digest(raw))
+}
+
+/// Characters that change the order of others, or are not seen.
+const fn invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// FNV-1a: the same in every version of this program, as the names in archives are.
+fn digest(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, &b| (hash ^ u32::from(b)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]
@@ -69,7 +108,7 @@ mod tests {
                 "gcpressure.exe",
             ),
             (b"/usr/bin/mono-sgen\0--debug\0Server.DLL\0", "Server.DLL"),
-            (b"mono\0--config\0x.exe\0-O=all\0/srv/gc pressure.exe\0", "gc_pressure.exe"),
+            (b"mono\0--config\0x.exe\0-O=all\0/srv/gc pressure.exe\0", "gc_pressure.exe~ae54a2a4"),
             (b"mono\0script\0arg.exe\0", "script"),
             (b"mono\0--\0--odd\0", "--odd"),
             (b"mono\0--debug\0", "mono"),
@@ -83,6 +122,52 @@ mod tests {
             assert_eq!(program(command, "comm"), name, "{}", command.escape_ascii());
         }
         let long = format!("/{}\0", "\u{e9}".repeat(300));
-        assert_eq!(program(long.as_bytes(), ""), "_".repeat(PROGRAM));
+        let name = program(long.as_bytes(), "");
+        assert_eq!(name.chars().count(), PROGRAM);
+        assert!(name.starts_with(&"\u{e9}".repeat(PROGRAM - 9)), "{name}");
+    }
+
+    #[test]
+    fn names_of_any_language_stay_as_they_are() {
+        for name in ["日本.exe", "中国.exe", "Größe.exe", "नमस्ते.exe", "e\u{301}.exe", "🚀.exe"]
+        {
+            assert_eq!(program(format!("mono\0/srv/{name}\0").as_bytes(), ""), name);
+        }
+    }
+
+    #[test]
+    fn names_that_differ_stay_different() {
+        let long = "x".repeat(PROGRAM);
+        let longer = [format!("{long}1"), format!("{long}2")];
+        let names: [&[u8]; 17] = [
+            b"gc_pressure.exe",
+            b"gc pressure.exe",
+            b"gc\tpressure.exe",
+            b"gc\x1bpressure.exe",
+            b"gc\"pressure.exe",
+            b"gc'pressure.exe",
+            b"gc,pressure.exe",
+            b"gc:pressure.exe",
+            b"gc*pressure.exe",
+            b"gc~pressure.exe",
+            b"gc\xffpressure.exe",
+            b"gc\xfepressure.exe",
+            "gc\u{202e}pressure.exe".as_bytes(),
+            "gc\u{a0}pressure.exe".as_bytes(),
+            long.as_bytes(),
+            longer[0].as_bytes(),
+            longer[1].as_bytes(),
+        ];
+        let tidied: Vec<_> = names.iter().map(|name| tidy(name, PROGRAM, "")).collect();
+        let different: std::collections::HashSet<_> = tidied.iter().collect();
+        assert_eq!(different.len(), names.len(), "{tidied:?}");
+        for name in &tidied {
+            assert!(name.chars().count() <= PROGRAM, "{name}");
+            assert!(!name.contains(|c: char| c.is_whitespace() || "\"',:*".contains(c)), "{name}");
+            // What is tidy stays so.
+            if !name.contains('~') {
+                assert_eq!(tidy(name.as_bytes(), PROGRAM, ""), *name);
+            }
+        }
     }
 }
