@@ -3,8 +3,8 @@
 
 use crate::events::{Batch, Later};
 use crate::model::{
-    Departure, EventKindId, InDom, MetricDef, MetricItem, Now, ParamId, Pmid, Semantics, Update,
-    ValueType,
+    Control, Departure, EventKindId, InDom, MetricDef, MetricItem, Now, ParamId, Pmid, Semantics,
+    Update, ValueType,
 };
 
 /// Bytes that a session uses, counted by the capacities of its collections.
@@ -75,6 +75,11 @@ pub trait OwnSink: Sink + Send {
     /// A limit turned the peer away: what is reported is dropped. The identity may be said again.
     fn refused(&self) -> bool {
         false
+    }
+
+    /// Requests of users to this peer since the last call, oldest first.
+    fn requests(&mut self) -> Vec<Control> {
+        Vec::new()
     }
 
     /// Ends the session's call: the records of [`Update::Event`] reach their streams.

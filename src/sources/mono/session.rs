@@ -331,6 +331,7 @@ impl Session for Inspector {
         let mut io = Io { out, sink };
         match (request, &mut self.phase) {
             (Control::Replaced, _) => {
+                self.updates.replaced();
                 return Err(SessionError::Closed(
                     "a newer connection of the same process took over",
                 ));

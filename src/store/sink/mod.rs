@@ -20,8 +20,8 @@ use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
 use crate::events::{Batch, Later, Stream};
 use crate::model::{
-    ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId, Pmid,
-    SourceId, Stamp, TableId, Update, ValueType,
+    Control, ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId,
+    Pmid, SourceId, Stamp, TableId, Update, ValueType,
 };
 use crate::sources::{OwnSink, Sink};
 
@@ -304,6 +304,10 @@ impl OwnSink for PeerSink {
 
     fn refused(&self) -> bool {
         self.peer.is_none() && (self.refused || self.full)
+    }
+
+    fn requests(&mut self) -> Vec<Control> {
+        self.requests.take()
     }
 
     fn flush(&mut self) {

@@ -9,7 +9,7 @@ use crate::model::{Condition, MetricItem, Update, Value};
 use crate::read::Order;
 use crate::sources::Sink;
 use crate::sources::mono::metrics as m;
-use crate::sources::mono::process::{Seat, Share, Shown, Way};
+use crate::sources::mono::process::{Seat, Share, Shown, Stage, Sum, Tally, Way};
 
 /// The byte order of this host.
 const HERE: Order = if cfg!(target_endian = "big") { Order::Big } else { Order::Little };
@@ -29,7 +29,11 @@ const WRAPPING: [Wrapping; 10] = [
     (m::RUNTIME_HANDLES, |f| f.handles_created),
 ];
 const THROWN: usize = 0;
+const GC0: usize = 3;
+const GC1: usize = 4;
 const METHODS: usize = 5;
+/// Slot of the program's row.
+const PROGRAM: u32 = 0;
 
 /// Metrics that another way may feed, and whether their figures are as before.
 type Shared<'a> = (Share, bool, &'a [(MetricItem, Value)]);
@@ -44,15 +48,11 @@ const GAUGES: [Gauge; 5] = [
     (m::RUNTIME_POOL_COMPLETED, |f| Value::U64(f.pool_completed)),
 ];
 
-/// States of `session.state`.
-const NO_PERMISSION: u32 = 1;
-const CONNECTED: u32 = 2;
-const REFUSED: u32 = 5;
-
 /// The metrics of one process.
 #[derive(Debug)]
 pub(crate) struct Meter {
     seat: Seat,
+    tally: Tally,
     shown: Shown,
     /// The figures reported last.
     before: Option<Figures>,
@@ -72,8 +72,9 @@ pub(crate) struct Meter {
 impl Meter {
     /// Of a process that can be read so.
     pub(crate) fn new(seat: Seat, access: Access) -> Self {
-        seat.sees(access == Access::Open);
+        seat.stage(stage(&access, false));
         Self {
+            tally: seat.tally(),
             seat,
             shown: Shown::default(),
             before: None,
@@ -97,9 +98,20 @@ impl Meter {
         self.tick(sink);
     }
 
+    /// A limit had turned the process away, and what was reported is lost: begins anew.
+    pub(crate) fn restart(&mut self, sink: &mut dyn Sink) {
+        self.shown = Shown::default();
+        (self.before, self.sums) = (None, Default::default());
+        self.user = UserCounters::default();
+        (self.fed, self.fed_user) = (Default::default(), false);
+        self.data.clear();
+        self.told = None;
+        self.start(sink);
+    }
+
     /// The area can be read otherwise than before.
     pub(crate) fn access(&mut self, access: Access) {
-        self.seat.sees(access == Access::Open);
+        self.seat.stage(stage(&access, self.before.is_some()));
         self.access = access;
     }
 
@@ -134,9 +146,25 @@ impl Meter {
             }
         }
         self.share(old.as_ref(), &new, sink);
+        self.count(sink);
         self.users(Page { bytes: page, order }, data, sink);
         sink.update(Update::Message);
+        self.seat.stage(Stage::Reading);
         Ok(())
+    }
+
+    /// Sums of the program.
+    fn count(&self, sink: &mut dyn Sink) {
+        let sum = |at: usize| self.sums.get(at).copied().unwrap_or_default();
+        for (item, of, total) in [
+            (m::PROGRAM_EXCEPTIONS, Sum::Exceptions, sum(THROWN)),
+            (m::PROGRAM_GC_COUNT, Sum::Collections, sum(GC0) + sum(GC1)),
+        ] {
+            let more = self.tally.since_start(of, total);
+            if more > 0 {
+                sink.update(Update::RowCount { slot: PROGRAM, item, more });
+            }
+        }
     }
 
     /// Metrics that other ways may feed.
@@ -189,28 +217,43 @@ impl Meter {
             return;
         }
         self.told = Some((others, self.access.clone()));
+        let why = self.access.why();
+        sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
         // A stream tells of itself.
         if others & Way::Stream.bit() != 0 {
             return;
         }
-        let why = self.access.why();
-        let state = match &self.access {
-            _ if others != 0 => CONNECTED,
-            Access::Open => CONNECTED,
-            Access::Denied(_) => NO_PERMISSION,
-            Access::Off(_) => REFUSED,
-        };
-        sink.update(Update::Set { item: m::STATE, value: Value::U32(state) });
-        sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
-        let condition = match state {
-            CONNECTED => Condition::Sound,
-            _ => Condition::Unread(why.to_owned().into()),
+        let condition = match self.access {
+            Access::Denied(_) | Access::Off(_) if others == 0 => {
+                Condition::Unread(why.to_owned().into())
+            }
+            _ => Condition::Sound,
         };
         sink.update(Update::Condition(condition));
+    }
+
+    /// The area is no longer read: `ended`, since the process has ended.
+    pub(crate) fn end(&mut self, ended: bool, why: &str, sink: &mut dyn Sink) {
+        if ended {
+            self.seat.ended();
+        }
+        if ended || self.seat.is_last() {
+            self.shown.gone(why, sink);
+        }
     }
 
     /// Bytes allocated.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>() + self.user.memory() + self.data.capacity()
+    }
+}
+
+/// How far reading has come.
+const fn stage(access: &Access, read: bool) -> Stage {
+    match access {
+        Access::Open if read => Stage::Reading,
+        Access::Open => Stage::Found,
+        Access::Denied(_) => Stage::Denied,
+        Access::Off(_) => Stage::Refused,
     }
 }

@@ -103,6 +103,13 @@ impl Table {
         named.for_each(|(_, entry)| entry.next = Duration::ZERO);
     }
 
+    /// A process that was found is not known: finds it again.
+    pub(crate) fn again(&mut self, pid: u32) {
+        if let Some(entry) = self.entries.get_mut(&pid) {
+            (entry.access, entry.looks, entry.next) = (None, 0, Duration::ZERO);
+        }
+    }
+
     /// Looks at all processes as if they were new.
     pub(crate) fn look_again(&mut self) {
         for entry in self.entries.values_mut() {

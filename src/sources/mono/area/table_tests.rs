@@ -118,3 +118,14 @@ fn a_scan_is_bounded_and_takes_those_of_mono_first() {
     world.table.listed(&list, &mut changes);
     assert!(world.table.due(Duration::MAX).len() <= limits::LOOKS);
 }
+
+#[test]
+fn one_that_there_was_no_room_for_is_found_again() {
+    let mut world = World::default();
+    let all = [(5, 1, look(7, "mono", Some(Access::Open)))];
+    assert_eq!(world.scan(&all).1, [found(5, 7, Access::Open)]);
+    (0..10).for_each(|_| assert_eq!(world.scan(&all).1, []));
+    world.table.again(5);
+    world.table.again(6);
+    assert_eq!(world.scan(&all).1, [found(5, 7, Access::Open)]);
+}

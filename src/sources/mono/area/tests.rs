@@ -8,11 +8,13 @@ use serde_json::Value as Json;
 
 use super::layout::{Figures, figures};
 use super::*;
-use crate::model::{MetricItem, Update, Value};
+use crate::model::{MetricItem, RowItem, Update, Value};
 use crate::read::Order;
 use crate::sources::Sink;
 use crate::sources::mono::metrics as m;
-use crate::sources::mono::process::{Facts, Host, Processes, Said, Seat, Share, Via, Way};
+use crate::sources::mono::process::{
+    Facts, Host, Processes, Said, Seat, Share, Stage, Sum, Via, Way,
+};
 
 struct NoHost;
 
@@ -38,6 +40,7 @@ struct Seen {
     items: HashMap<MetricItem, Value>,
     names: HashMap<u32, (String, String)>,
     user: HashMap<String, Value>,
+    rows: HashMap<RowItem, u64>,
     updates: usize,
     messages: usize,
 }
@@ -71,6 +74,7 @@ impl Sink for Seen {
                 drop(self.user.insert(self.names[&slot].0.clone(), value))
             }
             Update::Hide { slot } => drop(self.user.remove(&self.names[&slot].0)),
+            Update::RowCount { item, more, .. } => *self.rows.entry(item).or_default() += more,
             Update::Message => self.messages += 1,
             _ => {}
         }
@@ -149,7 +153,7 @@ fn all_captures_have_the_figures_of_their_facts() {
         assert_eq!(seen.number(m::RUNTIME_GC0), of("gc0"), "{name}");
         assert_eq!(seen.number(m::RUNTIME_GC1), of("gc1"), "{name}");
         assert_eq!(seen.text(m::OWNER), "www-data");
-        assert_eq!((seen.number(m::STATE), seen.text(m::VIA)), (Some(2), "area".to_owned()));
+        assert_eq!((seen.number(m::STATE), seen.text(m::VIA)), (Some(0), "area".to_owned()));
         let user = facts["categories"].as_object().expect("categories");
         let values: usize =
             user.values().map(|c| c["values"].as_object().map_or(0, |v| v.len())).sum();
@@ -314,12 +318,13 @@ fn a_stream_of_the_process_feeds_what_both_have() {
     meter.read_in(Order::Little, &more, &mut seen).expect("a page");
     meter.tick(&mut seen);
     assert_eq!((seen.number(m::EXCEPTIONS), seen.number(m::RUNTIME_THROWN)), (None, Some(472)));
-    assert_eq!((seen.text(m::VIA).as_str(), seen.number(m::STATE)), ("stream,area", None));
+    assert_eq!((seen.text(m::VIA).as_str(), seen.number(m::STATE)), ("stream,area", Some(3)));
     drop(stream);
+    seen.items.remove(&m::STATE);
     meter.read_in(Order::Little, &more, &mut seen).expect("a page");
     meter.tick(&mut seen);
     assert_eq!(seen.number(m::EXCEPTIONS), Some(472));
-    assert_eq!((seen.text(m::VIA).as_str(), seen.number(m::STATE)), ("area", Some(2)));
+    assert_eq!((seen.text(m::VIA).as_str(), seen.number(m::STATE)), ("area", None));
 }
 
 #[test]
@@ -335,8 +340,65 @@ fn a_process_that_cannot_be_read_is_listed_with_the_reason() {
     assert!(seen.text(m::REASON).contains("(292 bytes of counters)"));
     meter.access(Access::Open);
     meter.tick(&mut seen);
-    assert_eq!((seen.number(m::STATE), seen.text(m::REASON)), (Some(2), String::new()));
+    assert_eq!((seen.number(m::STATE), seen.text(m::REASON)), (Some(0), String::new()));
     assert_eq!(seen.text(m::VIA), "area");
+}
+
+#[test]
+fn states_go_from_found_to_gone() {
+    let processes = Processes::new(NoHost);
+    let (page, pid) = capture("shm-exc");
+    let mut meter = Meter::new(processes.seat(Way::Area, facts(4000, pid)), Access::Open);
+    let mut seen = Seen::default();
+    meter.start(&mut seen);
+    assert_eq!(seen.number(m::STATE), Some(0));
+    meter.read_in(Order::Little, &page, &mut seen).expect("a page");
+    meter.tick(&mut seen);
+    assert_eq!((seen.number(m::STATE), seen.text(m::REASON)), (Some(3), String::new()));
+    // What cannot be read beside a module that is read is told, and is no state.
+    let module = processes.seat(Way::Module, facts(4000, pid));
+    module.stage(Stage::Reading);
+    meter.access(Access::denied("www-data"));
+    meter.tick(&mut seen);
+    assert_eq!(seen.number(m::STATE), Some(3));
+    assert!(seen.text(m::REASON).starts_with("only user"));
+    // The area is not read any more, and the module is.
+    meter.end(false, "mono.discover is false", &mut seen);
+    assert_eq!(seen.number(m::STATE), Some(3));
+    meter.end(true, "the process has ended", &mut seen);
+    let ended = "the process has ended".to_owned();
+    assert_eq!((seen.number(m::STATE), seen.text(m::REASON)), (Some(6), ended));
+    assert_eq!(module.look().1, Stage::Gone);
+}
+
+#[test]
+fn sums_of_a_program_have_a_process_once() {
+    let processes = Processes::new(NoHost);
+    let rows = |meter: &mut Meter, value: u32| {
+        let mut seen = Seen::default();
+        meter.read_in(Order::Little, &made(296, 9, value), &mut seen).expect("a page");
+        [m::PROGRAM_EXCEPTIONS, m::PROGRAM_GC_COUNT].map(|item| seen.rows.get(&item).copied())
+    };
+    let area = |older| {
+        let facts = Facts { older, start: 7 + u64::from(older), ..facts(4000, 9) };
+        Meter::new(processes.seat(Way::Area, facts), Access::Open)
+    };
+    let mut young = area(false);
+    // All fields of the page have the value: two generations.
+    assert_eq!(rows(&mut young, 5), [Some(5), Some(10)]);
+    assert_eq!(rows(&mut young, 5), [None, None]);
+    // Its stream has some of it, then more.
+    let stream = processes.seat(Way::Stream, facts(4000, 9)).tally();
+    assert_eq!(stream.of_stream(Sum::Exceptions, 4), 0);
+    assert_eq!(stream.of_stream(Sum::Exceptions, 8), 3);
+    assert_eq!(rows(&mut young, 9), [Some(1), Some(8)]);
+    // The area is found anew.
+    drop(young);
+    assert_eq!(rows(&mut area(false), 10), [Some(1), Some(2)]);
+    // What a process did before the PMDA began is not counted.
+    let mut old = area(true);
+    assert_eq!(rows(&mut old, 100), [None, None]);
+    assert_eq!(rows(&mut old, 101), [Some(1), Some(2)]);
 }
 
 #[test]
@@ -382,10 +444,10 @@ fn mappings() {
         assert_eq!(mapping(line.as_bytes(), 5), None, "{line}");
     }
     assert!(runtime(maps) && !runtime(b"/usr/bin/monodevelop\n") && !runtime(b""));
-}
     // A debugger reads the symbols of what it debugs.
     let read = b"7f00-7f01 r-xp 00000000 00:1a 13 /usr/bin/gdb\n\
         7f1c-7f1d r--p 00000000 00:1a 13 /usr/bin/mono-sgen\n";
     assert!(!runtime(read));
     let embeds = [&read[..], b"7f1d-7f1e r-xp 00001000 00:1a 14 /usr/lib/libmonosgen-2.0.so\n"];
     assert!(runtime(&embeds.concat()));
+}

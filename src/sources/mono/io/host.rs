@@ -26,6 +26,8 @@ const USERS: usize = 4_096;
 #[derive(Debug)]
 pub(super) struct ProcHost {
     proc: ProcFs,
+    /// Time of this process's start in clock ticks since boot.
+    began: u64,
     inner: Mutex<Option<Inner>>,
     users: Mutex<HashMap<u32, String>>,
 }
@@ -42,7 +44,10 @@ struct Inner {
 impl ProcHost {
     /// `root`: /proc.
     pub(super) fn new(root: PathBuf) -> Self {
-        Self { proc: ProcFs::new(root), inner: Mutex::default(), users: Mutex::default() }
+        let proc = ProcFs::new(root);
+        let own = proc.open(std::process::id()).and_then(|own| own.stat());
+        let began = own.map_or(0, |stat| stat.start);
+        Self { proc, began, inner: Mutex::default(), users: Mutex::default() }
     }
 
     /// What is known of a process; `None`: it has ended.
@@ -56,6 +61,7 @@ impl ProcHost {
             comm: String::from_utf8_lossy(&stat.comm).into_owned(),
             command: process.read_most("cmdline", COMMAND).unwrap_or_default(),
             owner: self.user(status.uid),
+            older: stat.start < self.began,
         })
     }
 

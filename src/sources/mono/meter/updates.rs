@@ -14,7 +14,7 @@ use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{
     COUNTERS, DIALECT, INTERVAL, JIT_METHODS, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,
 };
-use crate::sources::mono::process::{Joining, Said, Seat, Share, Shown, Way};
+use crate::sources::mono::process::{Joining, Said, Seat, Share, Shown, Stage, Way};
 
 /// Slot of the program's row.
 const PROGRAM: u32 = 0;
@@ -47,6 +47,9 @@ pub(crate) struct Updates {
     usual: usize,
     /// Bytes of the text values.
     texts: usize,
+    stage: Stage,
+    /// A newer connection of the same process shows it from now on.
+    replaced: bool,
 }
 
 impl Updates {
@@ -69,6 +72,8 @@ impl Updates {
             values: Vec::new(),
             usual: 0,
             texts: 0,
+            stage: Stage::Connected,
+            replaced: false,
         }
     }
 
@@ -77,12 +82,12 @@ impl Updates {
         Self { way: Way::Stream, ..Self::new(peer, joining) }
     }
 
-    /// Takes the seat of the process that says this of itself, if it is one of this host. `true`:
-    /// it is.
-    pub(crate) fn join(&mut self, said: &Said<'_>) -> bool {
-        let seat = self.joining.take().and_then(|joining| joining.join(self.way, said));
-        self.seat = seat.or(self.seat.take());
-        self.seat.is_some()
+    /// Takes the seat of the process that says this of itself, if it is one of this host. If it is
+    /// not found, it is looked for again at the next call: until the peer is introduced.
+    pub(crate) fn join(&mut self, said: &Said<'_>) {
+        if self.seat.is_none() {
+            self.seat = self.joining.as_ref().and_then(|joining| joining.join(self.way, said));
+        }
     }
 
     /// Whether this way feeds these metrics now.
@@ -116,7 +121,8 @@ impl Updates {
             return;
         }
         self.introduced = true;
-        if let Some((said, joining)) = self.process.said().zip(self.joining.take()) {
+        let joining = self.joining.take().filter(|_| self.seat.is_none());
+        if let Some((said, joining)) = self.process.said().zip(joining) {
             self.seat = joining.join(self.way, &said);
         }
         let identity = match &self.seat {
@@ -156,9 +162,28 @@ impl Updates {
     pub(crate) fn belong(&mut self, sink: &mut dyn Sink) {
         if let Some(seat) = &self.seat {
             self.shown.tick(seat, sink);
-        } else if self.program.is_some() {
-            sink.update(Update::RowMember { table: PROGRAMS, slot: PROGRAM });
+        } else if self.introduced {
+            if self.program.is_some() {
+                sink.update(Update::RowMember { table: PROGRAMS, slot: PROGRAM });
+            }
+            self.shown.stage(self.stage, sink);
         }
+    }
+
+    /// Values come.
+    pub(crate) fn reads(&mut self, sink: &mut dyn Sink) {
+        if self.stage != Stage::Reading {
+            self.stage = Stage::Reading;
+            if let Some(seat) = &self.seat {
+                seat.stage(Stage::Reading);
+            }
+            self.belong(sink);
+        }
+    }
+
+    /// A newer connection of the same process takes over.
+    pub(crate) const fn replaced(&mut self) {
+        self.replaced = true;
     }
 
     /// Sets the agent's dialect, which may be known only after Hello.
@@ -240,9 +265,14 @@ impl Updates {
     }
 
     /// The connection ends. Other ways to the process stay: values that none of them has are hidden.
-    pub(crate) fn leave(&self, counters: &Counters, sink: &mut dyn Sink) {
+    pub(crate) fn leave(&mut self, counters: &Counters, sink: &mut dyn Sink) {
         if self.seat.as_ref().is_some_and(|seat| seat.yields(Share::Counters)) {
             counters.defined().for_each(|slot| sink.update(Update::Hide { slot: slot.into() }));
+        }
+        if self.introduced && !self.replaced && self.seat.as_ref().is_none_or(Seat::is_last) {
+            let ended = self.seat.as_ref().is_some_and(|seat| seat.look().1 == Stage::Gone);
+            let why = if ended { "the process has ended" } else { "its connection has ended" };
+            self.shown.gone(why, sink);
         }
     }
 
@@ -275,6 +305,7 @@ impl Updates {
         if self.program.is_some() {
             sink.update(Update::RowCount { slot: PROGRAM, item: PROGRAM_SAMPLES, more: 1 });
         }
+        self.reads(sink);
         if wall {
             let sent = i128::from(self.stamp - UNIX_EPOCH_TICKS) * i128::from(TICK_NANOSECONDS);
             let skew = (now.wall.as_nanos() - sent).clamp(i64::MIN.into(), i64::MAX.into());

@@ -38,10 +38,12 @@ peer_metrics! {
         "module (the apm agent module), stream (the log profiler) and area (the shared area in /dev/shm), parted by commas: those that \
             see the process now. A value that several of them have comes from the first of them, in this order.";
     STATE 13 "session.state" U32 Discrete None Cell "State of reading"
-        "0 found, 1 no permission, 2 connected, 3 streaming, 5 refused, 6 gone.";
+        "0 found: nothing of it has been read yet. 1 no permission. 2 connected: no values yet. 3 read: all is well. 5 refused. 6 gone: \
+            it has ended, or is no longer read. Of several ways the one that has come furthest counts. Whether a process that is \
+            read is silent is in apm.agent.state.";
     REASON 14 "session.reason" Text Discrete None Text "State of reading in words"
-        "What is the matter and what can be done: permissions of the shared area, a layout of it that is not known, a stream that is \
-            broken off.";
+        "What is the matter and what can be done: permissions of the shared area, a layout of it that is not known, and why a process \
+            is no longer read.";
     OPTIONS 15 "session.options" Text Discrete None Text "Options of the log profiler"
         "As the program's command line or MONO_ENV_OPTIONS has them: log:nodefaults,counter,exception. They decide which metrics have \
             values.";

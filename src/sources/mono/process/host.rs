@@ -34,6 +34,8 @@ pub(crate) struct Facts {
     pub command: Vec<u8>,
     /// Name of the effective user, or its number.
     pub owner: String,
+    /// It began before this PMDA.
+    pub older: bool,
 }
 
 impl Facts {

@@ -17,6 +17,8 @@ mod processes;
 mod seat;
 mod share;
 mod shown;
+mod stage;
+mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -26,3 +28,5 @@ pub(crate) use processes::{Joining, Processes};
 pub(crate) use seat::Seat;
 pub(crate) use share::{Share, Way};
 pub(crate) use shown::Shown;
+pub(crate) use stage::Stage;
+pub(crate) use tally::{Sum, Tally};

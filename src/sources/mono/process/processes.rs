@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::host::{Facts, Host, Key, Said, Via};
 use super::seat::{Chair, Seat};
 use super::share::{Share, Way};
+use super::stage::Stage;
+use super::tally::{Counted, Sum};
 use crate::sources::mono::limits;
 
 /// The processes of this host, shared by all ways.
@@ -43,15 +45,24 @@ impl Joining {
 #[derive(Default)]
 struct Table {
     live: HashMap<Key, Process>,
-    /// Start times by process id, also of processes that have gone.
-    starts: HashMap<u32, u64>,
+    /// Processes by process id, also those that have gone.
+    known: HashMap<u32, Known>,
     /// Seats that were ever taken.
     seats: u64,
+}
+
+/// What is remembered of a process.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    start: u64,
+    counted: Counted,
 }
 
 /// A process that has a seat.
 pub(super) struct Process {
     chairs: Vec<Arc<Chair>>,
+    /// It has ended, which one of its ways has seen.
+    ended: bool,
 }
 
 impl Processes {
@@ -77,13 +88,24 @@ impl Processes {
         let mut table = self.lock();
         table.seats += 1;
         let number = table.seats;
-        if table.starts.len() >= limits::PROCESSES && !table.starts.contains_key(&key.pid) {
-            let Table { live, starts, .. } = &mut *table;
-            starts.retain(|&pid, &mut start| live.contains_key(&Key { pid, start }));
+        if table.known.len() >= limits::PROCESSES && !table.known.contains_key(&key.pid) {
+            let Table { live, known, .. } = &mut *table;
+            known.retain(|&pid, known| live.contains_key(&Key { pid, start: known.start }));
         }
-        let known = table.starts.insert(key.pid, key.start);
+        let known = Known { start: key.start, ..Known::default() };
+        let resumes = match table.known.entry(key.pid) {
+            Entry::Vacant(entry) => {
+                entry.insert(known);
+                true
+            }
+            Entry::Occupied(entry) if entry.get().start == key.start => true,
+            Entry::Occupied(mut entry) => {
+                entry.insert(known);
+                false
+            }
+        };
         let chair = Arc::new(Chair::new(way, number));
-        let process = table.live.entry(key).or_insert(Process { chairs: Vec::new() });
+        let process = table.live.entry(key).or_insert(Process { chairs: Vec::new(), ended: false });
         process.chairs.push(Arc::clone(&chair));
         drop(table);
         self.changed();
@@ -93,7 +115,7 @@ impl Processes {
             name: format!("{program}:{}", key.pid),
             program,
             facts,
-            resumes: known.is_none_or(|start| start == key.start),
+            resumes,
             chair,
         }
     }
@@ -107,13 +129,40 @@ impl Processes {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// The ways that see a process now.
-    pub(super) fn ways(&self, key: Key) -> u8 {
+    /// The ways that see a process now, and how far its reading has come.
+    pub(super) fn look(&self, key: Key) -> (u8, Stage) {
         let table = self.lock();
-        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
-        let seeing = chairs.unwrap_or_default().iter();
-        let seeing = seeing.filter(|chair| chair.sees.load(Ordering::Relaxed));
-        seeing.fold(0, |ways, chair| ways | chair.way.bit())
+        let Some(process) = table.live.get(&key) else { return (0, Stage::Gone) };
+        let (mut ways, mut furthest) = (0, Stage::Gone);
+        for chair in &process.chairs {
+            let stage = Stage::of(chair.stage.load(Ordering::Relaxed));
+            if stage.sees() {
+                ways |= chair.way.bit();
+            }
+            furthest = furthest.further(stage);
+        }
+        (ways, if process.ended { Stage::Gone } else { furthest })
+    }
+
+    /// The process has ended.
+    pub(super) fn ended(&self, key: Key) {
+        if let Some(process) = self.lock().live.get_mut(&key) {
+            process.ended = true;
+        }
+        self.changed();
+    }
+
+    /// A total of a process: by how much it is more than any that was said before. `passes`: the
+    /// first one counts nothing.
+    pub(super) fn grown(&self, key: Key, sum: Sum, total: u64, passes: bool) -> u64 {
+        let mut table = self.lock();
+        let known = table.known.get_mut(&key.pid).filter(|known| known.start == key.start);
+        let Some(counted) = known.and_then(|known| known.counted.get_mut(sum as usize)) else {
+            return 0;
+        };
+        let before = counted.unwrap_or(if passes { total } else { 0 });
+        *counted = Some(before.max(total));
+        total.saturating_sub(before)
     }
 
     /// The process is seen by another way than this now.
@@ -121,6 +170,13 @@ impl Processes {
         let table = self.lock();
         let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
         chairs.unwrap_or_default().iter().any(|chair| chair.way != way)
+    }
+
+    /// The process has no other seat than this.
+    pub(super) fn is_last(&self, key: Key, chair: &Chair) -> bool {
+        let table = self.lock();
+        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
+        chairs.unwrap_or_default().iter().all(|other| other.number == chair.number)
     }
 
     /// Another seat feeds these metrics, or would at once if this one did not.
@@ -141,6 +197,13 @@ impl Processes {
             chair.claims.fetch_and(!share.bit(), Ordering::Relaxed);
         }
         if let Some(process) = table.live.get(&key) {
+            process.settle();
+        }
+    }
+
+    /// Decides anew who feeds what.
+    pub(super) fn settle(&self, key: Key) {
+        if let Some(process) = self.lock().live.get(&key) {
             process.settle();
         }
     }
@@ -167,7 +230,7 @@ impl Processes {
     /// Processes whose start times are known.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
-        self.lock().starts.len()
+        self.lock().known.len()
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -176,13 +239,17 @@ impl Processes {
 }
 
 impl Process {
-    /// Decides who feeds what: of those who want to the best way, and of one way the newest seat.
+    /// Decides who feeds what: of those who want to one that has all, of these the best way, and of
+    /// one way the newest seat.
     fn settle(&self) {
         for share in Share::ALL {
             let claims =
                 |chair: &&Arc<Chair>| chair.claims.load(Ordering::Relaxed) & share.bit() != 0;
             let best = self.chairs.iter().filter(claims);
-            let best = best.min_by_key(|chair| (share.rank(chair.way), u64::MAX - chair.number));
+            let best = best.min_by_key(|chair| {
+                let damaged = chair.damaged.load(Ordering::Relaxed);
+                (damaged, share.rank(chair.way), u64::MAX - chair.number)
+            });
             for chair in &self.chairs {
                 if best.is_some_and(|best| best.number == chair.number) {
                     chair.feeds.fetch_or(share.bit(), Ordering::Relaxed);

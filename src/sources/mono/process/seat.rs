@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use super::host::{Facts, Key};
 use super::processes::Processes;
 use super::share::{Share, Way};
+use super::stage::Stage;
+use super::tally::Tally;
 use crate::model::{Identity, cut};
 
 /// Bytes of the command line in the label `command`.
@@ -20,8 +22,10 @@ pub(super) struct Chair {
     pub(super) claims: AtomicU8,
     /// What it feeds.
     pub(super) feeds: AtomicU8,
-    /// It sees the process now.
-    pub(super) sees: AtomicBool,
+    /// How far it has come, a [`Stage`].
+    pub(super) stage: AtomicU8,
+    /// A part of what it reads is missing.
+    pub(super) damaged: AtomicBool,
 }
 
 impl Chair {
@@ -31,7 +35,11 @@ impl Chair {
             number,
             claims: AtomicU8::new(0),
             feeds: AtomicU8::new(0),
-            sees: AtomicBool::new(true),
+            stage: AtomicU8::new(match way {
+                Way::Area => Stage::Found,
+                Way::Module | Way::Stream => Stage::Connected,
+            } as u8),
+            damaged: AtomicBool::new(false),
         }
     }
 }
@@ -101,20 +109,43 @@ impl Seat {
         fed && self.others() && !self.processes.wanted(self.key(), &self.chair, share)
     }
 
-    /// Whether this way sees the process, or only knows that it is there.
-    pub(crate) fn sees(&self, sees: bool) {
-        self.chair.sees.store(sees, Ordering::Relaxed);
-        self.processes.changed();
+    /// How far this way has come.
+    pub(crate) fn stage(&self, stage: Stage) {
+        if self.chair.stage.swap(stage as u8, Ordering::Relaxed) != stage as u8 {
+            self.processes.changed();
+        }
     }
 
-    /// A number that changes with [`Seat::ways`] of any process.
+    /// A part of what this way reads is missing, now or before: it feeds only what no other way has.
+    pub(crate) fn damaged(&self) {
+        if !self.chair.damaged.swap(true, Ordering::Relaxed) {
+            self.processes.settle(self.key());
+        }
+    }
+
+    /// The process has ended: all its ways say so from now on.
+    pub(crate) fn ended(&self) {
+        self.processes.ended(self.key());
+    }
+
+    /// What its program's sums have of the process.
+    pub(crate) fn tally(&self) -> Tally {
+        Tally { processes: Arc::clone(&self.processes), key: self.key(), older: self.facts.older }
+    }
+
+    /// A number that changes with [`Seat::look`] of any process.
     pub(crate) fn changes(&self) -> u64 {
         self.processes.changes()
     }
 
-    /// The ways that see the process now, as [`Way::bit`].
-    pub(crate) fn ways(&self) -> u8 {
-        self.processes.ways(self.key())
+    /// The ways that see the process now, as [`Way::bit`], and how far its reading has come.
+    pub(crate) fn look(&self) -> (u8, Stage) {
+        self.processes.look(self.key())
+    }
+
+    /// The process has no other seat: when this one is left, nothing of it is read any more.
+    pub(crate) fn is_last(&self) -> bool {
+        self.processes.is_last(self.key(), &self.chair)
     }
 
     /// The process is seen by another way as well.

@@ -2,6 +2,7 @@
 
 use super::seat::Seat;
 use super::share::Way;
+use super::stage::Stage;
 use crate::model::{Update, Value, cut};
 use crate::sources::Sink;
 use crate::sources::mono::metrics as m;
@@ -15,21 +16,25 @@ const PROGRAM: u32 = 0;
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     begun: bool,
-    /// The ways, as of [`Seat::changes`].
-    ways: Option<u8>,
+    /// The ways and the stage, as of [`Seat::changes`].
+    seen: Option<(u8, Stage)>,
     changes: u64,
+    /// The ways and the stage that are reported.
+    ways: Option<u8>,
+    stage: Option<Stage>,
 }
 
 impl Shown {
-    /// Shows the process, once, and the ways that it is seen by, when they change: after the
-    /// identity and about once a second. Returns the ways, as [`Way::bit`].
+    /// Shows the process, once, and the ways that it is seen by and how far its reading has come,
+    /// when they change: after the identity and about once a second. Returns the ways, as
+    /// [`Way::bit`].
     pub(crate) fn tick(&mut self, seat: &Seat, sink: &mut dyn Sink) -> u8 {
         let changes = seat.changes();
-        let ways = match self.ways {
-            Some(ways) if self.changes == changes => ways,
-            _ => seat.ways(),
+        let (ways, stage) = match self.seen {
+            Some(seen) if self.changes == changes => seen,
+            _ => seat.look(),
         };
-        self.changes = changes;
+        (self.changes, self.seen) = (changes, Some((ways, stage)));
         if !std::mem::replace(&mut self.begun, true) {
             self.begin(seat, sink);
         }
@@ -41,7 +46,21 @@ impl Shown {
             let text = seen.map(|(_, name)| *name).collect::<Vec<_>>().join(",");
             sink.update(Update::Set { item: m::VIA, value: Value::text(&text) });
         }
+        self.stage(stage, sink);
         ways
+    }
+
+    /// Shows how far the reading of a process has come.
+    pub(crate) fn stage(&mut self, stage: Stage, sink: &mut dyn Sink) {
+        if self.stage.replace(stage) != Some(stage) {
+            sink.update(Update::Set { item: m::STATE, value: Value::U32(stage as u32) });
+        }
+    }
+
+    /// Shows that the process is no longer read, and why. That stays as long as its values.
+    pub(crate) fn gone(&mut self, why: &str, sink: &mut dyn Sink) {
+        self.stage(Stage::Gone, sink);
+        sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
     }
 
     fn begin(&self, seat: &Seat, sink: &mut dyn Sink) {

@@ -64,6 +64,42 @@ fn counters_come_from_one_way_and_the_others_take_over() {
 }
 
 #[test]
+fn a_damaged_way_feeds_what_no_other_has() {
+    let processes = Processes::new(Fake(Vec::new()));
+    let seat = |way| processes.seat(way, facts(5, 6, 5));
+    let (area, stream) = (seat(Way::Area), seat(Way::Stream));
+    assert!(stream.feeds(Share::Exceptions) && !area.feeds(Share::Exceptions));
+    stream.damaged();
+    assert!(area.feeds(Share::Exceptions) && !stream.feeds(Share::Exceptions));
+    assert!(stream.feeds(Share::Counters));
+    drop(area);
+    assert!(stream.feeds(Share::Exceptions));
+}
+
+#[test]
+fn the_furthest_way_is_the_stage_until_the_process_ends() {
+    let processes = Processes::new(Fake(Vec::new()));
+    let seat = |way| processes.seat(way, facts(5, 6, 5));
+    let area = seat(Way::Area);
+    assert_eq!(area.look(), (Way::Area.bit(), Stage::Found));
+    area.stage(Stage::Denied);
+    assert_eq!(area.look(), (0, Stage::Denied));
+    let module = seat(Way::Module);
+    assert_eq!(area.look(), (Way::Module.bit(), Stage::Connected));
+    assert!(!module.is_last());
+    let before = module.changes();
+    area.stage(Stage::Reading);
+    assert_ne!(module.changes(), before);
+    assert_eq!(module.look().1, Stage::Reading);
+    area.ended();
+    assert_eq!((module.look().1, area.look().1), (Stage::Gone, Stage::Gone));
+    drop(area);
+    assert!(module.is_last());
+    // Another one with its id.
+    assert_eq!(processes.seat(Way::Area, facts(5, 7, 5)).look().1, Stage::Found);
+}
+
+#[test]
 fn the_newest_of_one_way_feeds() {
     let processes = Processes::new(Fake(Vec::new()));
     let seat = |way| processes.seat(way, facts(5, 6, 5));

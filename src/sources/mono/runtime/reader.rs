@@ -20,6 +20,7 @@ use crate::sources::Sink;
 use crate::sources::cells::Figures;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Event, Header, gc, monitor};
+use crate::sources::mono::process::Tally;
 
 /// Ticks that something may wait for its name or for the end of a flush.
 const PATIENCE: u8 = 3;
@@ -86,9 +87,10 @@ impl Runtime {
         }
     }
 
-    /// The program is known: the slot of its row in [`m::PROGRAMS`].
-    pub(crate) fn of_program(&mut self, slot: u32) {
-        self.program.slot = Some(slot);
+    /// The program is known: the slot of its row in [`m::PROGRAMS`], and what its sums have of the
+    /// process, if it is one of this host.
+    pub(crate) fn of_program(&mut self, slot: u32, tally: Option<Tally>) {
+        self.program.is(slot, tally);
     }
 
     /// An event, or an item of one, of a thread's buffer.

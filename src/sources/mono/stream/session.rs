@@ -139,12 +139,17 @@ impl Session for Stream {
         sink: &mut dyn Sink,
     ) -> Result<(), SessionError> {
         let started = *self.started.get_or_insert(now.monotonic);
+        self.state.join();
         let waited = |since: Duration| now.monotonic.saturating_sub(since);
         match self.began {
             None if !self.settings.one_way && waited(started) >= limits::HELLO_TIME => {
                 return Err(SessionError::Timeout("header"));
             }
-            Some(began) if !self.state.introduced && waited(began) >= limits::PROGRAM_TIME => {
+            Some(began)
+                if !self.state.introduced
+                    && (self.state.updates.seat().is_some()
+                        || waited(began) >= limits::PROGRAM_TIME) =>
+            {
                 self.state.introduce(true, sink);
                 self.state.report(now, (self.ticks)(), self.input.decoder(), sink);
             }
@@ -166,6 +171,7 @@ impl Session for Stream {
         let State { updates, counters, .. } = &mut self.state;
         match request {
             Control::Replaced => {
+                updates.replaced();
                 return Err(SessionError::Closed(
                     "a newer connection of the same process took over",
                 ));

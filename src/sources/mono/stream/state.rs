@@ -1,5 +1,7 @@
 //! The state of one stream beside its decoder, and what of it reaches the metrics when.
 
+use std::time::Duration;
+
 use super::clock::Clock;
 use super::counters::StreamCounters;
 use super::names::Names;
@@ -8,12 +10,9 @@ use crate::sources::Sink;
 use crate::sources::mono::meter::updates::Updates;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{BadBuffer, Decoder, Header};
-use crate::sources::mono::process::Share;
+use crate::sources::mono::process::{Said, Seat, Share};
 use crate::sources::mono::profile::Profile;
 use crate::sources::mono::runtime::Runtime;
-
-/// `session.state` of a stream that is read.
-const STREAMING: u32 = 3;
 
 /// The state of one stream.
 #[derive(Debug)]
@@ -82,14 +81,27 @@ impl State {
         }
     }
 
+    /// Looks for the process on this host, until it is found or its peer is introduced.
+    pub(super) fn join(&mut self) {
+        let Some(header) = self.header.as_ref().filter(|_| !self.introduced) else { return };
+        let started = Some(Duration::from_millis(header.start_ms));
+        self.updates.join(&Said { pid: header.pid, command: None, started });
+    }
+
     /// Reports who the peer is, once its program is known: this host knows its own processes, for
     /// others it is the name of the first domain, which comes with the first flush. `late`: without
     /// it.
     pub(super) fn introduce(&mut self, late: bool, sink: &mut dyn Sink) {
+        if self.introduced || self.header.is_none() {
+            return;
+        }
+        if self.names.program().is_some() || late {
+            self.join();
+        }
         let Some(header) = &self.header else { return };
         let program = self.names.program();
         let seated = self.updates.seat().is_some();
-        if self.introduced || (program.is_none() && !seated && !late) {
+        if program.is_none() && !seated && !late {
             return;
         }
         self.introduced = true;
@@ -102,17 +114,14 @@ impl State {
         for (item, text) in via.into_iter().chain([(m::OPTIONS, header.options.as_str())]) {
             sink.update(Update::Set { item, value: Value::text(text) });
         }
-        let numbers = [(m::PORT, header.port.into()), (m::STATE, STREAMING)];
-        for (item, number) in numbers {
-            sink.update(Update::Set { item, value: Value::U32(number) });
-        }
+        sink.update(Update::Set { item: m::PORT, value: Value::U32(header.port.into()) });
         for item in [m::BYTES, m::STREAM_EVENTS, m::BAD, m::UNKNOWN] {
             sink.update(Update::Count { item, more: 0 });
         }
         self.runtime.start(self.updates.name(), sink);
         self.profile.start(self.updates.name(), self.updates.program(), sink);
         if let Some(slot) = self.updates.program_row() {
-            self.runtime.of_program(slot);
+            self.runtime.of_program(slot, self.updates.seat().map(Seat::tally));
         }
     }
 
@@ -144,7 +153,13 @@ impl State {
         }
         self.updates.refresh(&mut self.counters.counters, sink);
         let events = decoder.events();
+        if events > 0 {
+            self.updates.reads(sink);
+        }
         let Lost { bad, unknown, reason, holes } = std::mem::take(&mut self.lost);
+        if let Some(seat) = self.updates.seat().filter(|_| bad > 0 || holes > 0) {
+            seat.damaged();
+        }
         for (item, more) in [
             (m::BYTES, std::mem::take(&mut self.bytes)),
             (m::STREAM_EVENTS, events - std::mem::replace(&mut self.events, events)),

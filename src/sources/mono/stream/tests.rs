@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -308,11 +309,7 @@ fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
     let module = processes.seat(Way::Module, facts.expect("the process"));
     assert!(module.feeds(Share::Counters));
     let mut talk = Talk::new(false);
-    let via =
-        Via::Tcp { peer: ([127, 0, 0, 1], 50123).into(), ours: ([127, 0, 0, 1], 8888).into() };
-    let joining = Joining { processes: Arc::clone(&processes), via };
-    let settings = (settings(false), Settings { ticks: || 0 });
-    talk.session = Box::new(Front::joining(peer(), Some(joining), settings.0, settings.1));
+    talk.session = joined(&processes);
 
     let bytes = capture("m11-user-counters");
     // Three samples are behind it.
@@ -338,6 +335,72 @@ fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
         values >= defines - 1,
         "all values, not only those that changed: {values} of {defines}"
     );
+}
+
+/// A host that knows the process of any stream from the second question on.
+#[derive(Default)]
+struct Late(AtomicU32);
+
+impl Host for Late {
+    fn find(&self, _: &Via, _: &Said<'_>) -> Option<Facts> {
+        let command = b"mono\0/srv/late.exe\0".to_vec();
+        let facts = Facts { pid: 4077, start: 5, command, ..Facts::default() };
+        (self.0.fetch_add(1, Ordering::Relaxed) > 0).then_some(facts)
+    }
+}
+
+#[test]
+fn a_process_that_is_not_found_at_once_is_looked_for_again() {
+    let mut talk = Talk::new(false);
+    let processes = Processes::new(Late::default());
+    talk.session = joined(&processes);
+    let bytes = capture("m02-exception");
+    let first = bytes.windows(4).position(|four| four == b"\x01LPM").expect("a buffer");
+    assert_eq!(talk.feed(&bytes[..first]), Ok(()));
+    assert_eq!(talk.lines(&["identity"]), [""; 0]);
+    assert_eq!(talk.tick(1), Ok(()));
+    assert_eq!(talk.lines(&["identity"]), ["identity late.exe:4077 resumes=true"]);
+    // It is the one of the area.
+    let facts = Late(1.into()).find(&Via::File("x".into()), &Said::default());
+    let area = processes.seat(Way::Area, facts.expect("the process"));
+    assert_eq!(area.look().0, Way::Area.bit() | Way::Stream.bit());
+}
+
+#[test]
+fn a_damaged_stream_leaves_what_the_area_has_to_it() {
+    let mut talk = Talk::new(false);
+    let processes = Processes::new(Late(1.into()));
+    talk.session = joined(&processes);
+    let facts = Late(1.into()).find(&Via::File("x".into()), &Said::default());
+    let area = processes.seat(Way::Area, facts.expect("the process"));
+    area.feeds(Share::Exceptions);
+    let mut bytes = capture("m02-exception");
+    let last = bytes.windows(4).rposition(|four| four == b"\x01LPM").expect("a buffer");
+    assert_eq!(talk.feed(&bytes[..last]), Ok(()));
+    let state = |number| format!("set {} U32({number})", m::STATE.get());
+    assert!(talk.lines(&["set"]).contains(&state(3)));
+    assert!(!area.feeds(Share::Exceptions));
+    // The first event of the last buffer is of no kind.
+    bytes[last + 48] = 0xff;
+    assert_eq!(talk.feed(&bytes[last..]), Ok(()));
+    assert!(area.feeds(Share::Exceptions));
+    // The area sees the end first.
+    area.ended();
+    drop(area);
+    talk.session.close(talk.now, &mut BytesMut::new(), &mut talk.told);
+    let lines = talk.lines(&["set"]);
+    let reason = format!("set {} ", m::REASON.get());
+    assert!(lines.contains(&state(6)), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with(&reason) && line.contains("has ended")));
+}
+
+/// The session of a peer that may be a process of this host.
+fn joined(processes: &Arc<Processes>) -> Box<dyn Session> {
+    let via =
+        Via::Tcp { peer: ([127, 0, 0, 1], 50123).into(), ours: ([127, 0, 0, 1], 8888).into() };
+    let joining = Joining { processes: Arc::clone(processes), via };
+    let settings = (settings(false), Settings { ticks: || 0 });
+    Box::new(Front::joining(peer(), Some(joining), settings.0, settings.1))
 }
 
 #[test]

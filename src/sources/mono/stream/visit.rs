@@ -1,14 +1,12 @@
 //! Routes what the decoder finds.
 
-use std::time::Duration;
-
 use super::counters::Feeds;
 use super::state::State;
 use crate::model::Now;
 use crate::sources::Sink;
 use crate::sources::mono::limits;
 use crate::sources::mono::mlpd::{Act, BadBuffer, Buffer, Event, Header, Visitor};
-use crate::sources::mono::process::{Said, Share};
+use crate::sources::mono::process::Share;
 
 /// The visitor of one piece of the stream.
 pub(super) struct Visit<'a> {
@@ -28,9 +26,8 @@ impl Visitor for Visit<'_> {
         state.updates.dialect(format!("log profiler {}", header.version), self.sink);
         state.runtime.header(header);
         state.profile.header(header);
-        let started = Some(Duration::from_millis(header.start_ms));
-        state.updates.join(&Said { pid: header.pid, command: None, started });
         state.header = Some(header.clone());
+        state.join();
     }
 
     fn buffer(&mut self, buffer: &Buffer) {

@@ -1,12 +1,12 @@
 //! The processes that are known, and their areas.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::open::Area;
 use super::scanner::Report;
 use crate::clock::now;
-use crate::model::{Charge, Departure};
+use crate::model::{Charge, Control, Departure, Update};
 use crate::sources::mono::area::{Access, Meter, PAGE, Refusal};
 use crate::sources::mono::limits;
 use crate::sources::mono::process::{Facts, Processes, Way};
@@ -15,6 +15,12 @@ use crate::store::LogThrottle;
 
 /// Readings between two charges of memory.
 const FLUSH: u8 = 16;
+/// Readings between two attempts of a process that a limit of the store has turned away.
+const AGAIN: u8 = 10;
+/// The answer to requests that only the module takes.
+const NO_MODULE: &str =
+    "not possible: no module of the process is connected: start it with --profile=apm";
+const ENDED: &str = "the process has ended";
 
 /// The processes.
 pub(super) struct Live {
@@ -26,6 +32,8 @@ pub(super) struct Live {
     /// Processes whose names are not among those. They are no instances, until a configuration
     /// wants them.
     left_out: HashMap<u32, (Facts, Access, Option<Area>)>,
+    /// Processes that there was no room for.
+    turned_away: HashSet<u32>,
     full: LogThrottle,
     /// What all meters use.
     charge: Charge,
@@ -37,6 +45,8 @@ struct Process {
     area: Option<Area>,
     sink: Box<dyn OwnSink>,
     ticks: u8,
+    /// Readings since a limit turned it away.
+    refused: u8,
 }
 
 impl Live {
@@ -47,6 +57,7 @@ impl Live {
             patterns: Vec::new(),
             read: HashMap::new(),
             left_out: HashMap::new(),
+            turned_away: HashSet::new(),
             full: LogThrottle::default(),
             charge,
         }
@@ -82,7 +93,8 @@ impl Live {
     }
 
     fn found(&mut self, facts: Facts, access: Access, area: Option<Area>) {
-        if self.read.len() + self.left_out.len() >= limits::AREAS {
+        if self.room() == 0 {
+            self.turned_away.insert(facts.pid);
             if let Some(n) = self.full.allow(now().monotonic) {
                 let more = LogThrottle::more(n);
                 log::warn!("mono: more than {} processes: not read{more}", limits::AREAS);
@@ -95,15 +107,30 @@ impl Live {
         }
         let (pid, start) = (facts.pid, facts.start);
         let meter = Meter::new(self.processes.seat(Way::Area, facts), access);
-        let mut process = Process { start, meter, area, sink: self.sinks.open(), ticks: 0 };
+        let mut process =
+            Process { start, meter, area, sink: self.sinks.open(), ticks: 0, refused: 0 };
         process.sink.at(now());
         process.meter.start(&mut *process.sink);
         process.tick();
         self.read.insert(pid, process);
     }
 
+    fn room(&self) -> usize {
+        limits::AREAS.saturating_sub(self.read.len() + self.left_out.len())
+    }
+
+    /// Processes that there was no room for, and is now: they are to be reported again.
+    pub(super) fn again(&mut self) -> Vec<u32> {
+        let again: Vec<_> = self.turned_away.iter().copied().take(self.room()).collect();
+        for pid in &again {
+            self.turned_away.remove(pid);
+        }
+        again
+    }
+
     /// A process has ended; `start` 0: whichever has the id.
     fn gone(&mut self, pid: u32, start: u64) {
+        self.turned_away.remove(&pid);
         if self.left_out.get(&pid).is_some_and(|(facts, ..)| facts.start == start || start == 0) {
             self.left_out.remove(&pid);
         }
@@ -112,7 +139,7 @@ impl Live {
         {
             // The page outlives the process, with all that it has counted.
             known.tick();
-            known.sink.end(Departure::regular("the process has ended"));
+            known.end(true, ENDED);
         }
     }
 
@@ -126,18 +153,26 @@ impl Live {
     pub(super) fn end(&mut self, why: &'static str) {
         for (_, mut process) in self.read.drain() {
             process.sink.at(now());
-            process.sink.end(Departure::regular(why));
+            process.end(false, why);
         }
     }
 }
 
 impl Process {
     fn tick(&mut self) {
-        let Self { meter, area, sink, ticks, .. } = self;
+        let Self { meter, area, sink, ticks, refused, .. } = self;
         sink.at(now());
+        if sink.refused() {
+            *refused += 1;
+            if *refused < AGAIN {
+                return;
+            }
+            *refused = 0;
+            meter.restart(&mut **sink);
+        }
         let mut page = [0; PAGE];
         if let Some(open) = &*area {
-            let refused = match open.read(&mut page) {
+            let fault = match open.read(&mut page) {
                 Ok(()) => {
                     sink.read(PAGE);
                     meter.read(&page, &mut **sink).err()
@@ -145,7 +180,7 @@ impl Process {
                 // The process has ended, which the next scan sees.
                 Err(_) => None,
             };
-            match refused {
+            match fault {
                 None => {}
                 // It is not complete yet: a Mono that starts fills it in.
                 Some(Refusal::NoArea) => {}
@@ -156,10 +191,24 @@ impl Process {
             }
         }
         meter.tick(&mut **sink);
+        for request in sink.requests() {
+            if let Control::Request(control, _) = request {
+                sink.update(Update::Answer { control, text: NO_MODULE.to_owned() });
+            }
+        }
         // There are no records; this charges the memory of new metrics.
         *ticks = ticks.wrapping_add(1);
         if *ticks % FLUSH == 1 {
             sink.flush();
         }
     }
+
+    fn end(mut self, ended: bool, why: &'static str) {
+        self.meter.end(ended, why, &mut *self.sink);
+        self.sink.end(Departure::regular(why));
+    }
 }
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -164,6 +164,7 @@ impl Task {
         }
         let Some(mut scanner) = self.scanner.take() else { return };
         self.named.drain(..).for_each(|number| scanner.named(number));
+        self.live.again().into_iter().for_each(|pid| scanner.again(pid));
         let scan = tokio::task::spawn_blocking(move || {
             if let Err(e) = scanner.scan(now().monotonic) {
                 log::debug!("mono: /proc cannot be read: {e}");

@@ -48,6 +48,11 @@ impl Scanner {
         self.table.named(number);
     }
 
+    /// There is room for a process now: the next scan reports it as if it were new.
+    pub(super) fn again(&mut self, pid: u32) {
+        self.table.again(pid);
+    }
+
     /// The next scan looks at all processes.
     pub(super) fn look_again(&mut self) {
         self.table.look_again();
