@@ -75,7 +75,8 @@ fn sink() -> PeerSink {
 fn count(bencher: Bencher<'_, '_>, captures: &[&str]) {
     let rows = rows(captures);
     let mut sink = sink();
-    let mut meter = Meter::new(Settings { runtime_events: true, no_counters: false });
+    let mut meter =
+        Meter::new(Settings { runtime_events: true, no_counters: false, from_start: false });
     meter.start("workload:1", &mut sink);
     bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
         for batch in rows.chunks(BATCH) {
