@@ -72,7 +72,7 @@ fn listed(proc: &ProcFs, local: SocketAddr) -> Option<Socket> {
 }
 
 /// The socket of a line, if it is an open connection with this local address.
-fn connection(line: &[u8], local: SocketAddr) -> Option<Socket> {
+pub(super) fn connection(line: &[u8], local: SocketAddr) -> Option<Socket> {
     const ESTABLISHED: &str = "01";
     let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let address = fields.nth(1)?;

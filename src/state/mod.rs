@@ -24,6 +24,33 @@ pub use record::{Ending, LINE_MAX, Record, VERSION};
 pub use restore::Restored;
 pub use saver::{Outcome, Saver};
 
+/// Bytes in and out, for `fuzz/fuzz_targets/state_file.rs`.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    use super::{Loaded, Snapshot, file};
+
+    /// As [`read`](super::read).
+    ///
+    /// # Panics
+    /// Bytes in memory could not be read.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Loaded {
+        file::parse(bytes).expect("bytes in memory")
+    }
+
+    /// The bytes of a snapshot's file.
+    ///
+    /// # Panics
+    /// Memory could not be written.
+    #[must_use]
+    pub fn bytes(snapshot: &Snapshot) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let size = file::write_to(&mut bytes, snapshot.records(), &snapshot.kept);
+        assert_eq!(size.expect("memory"), bytes.len() as u64);
+        bytes
+    }
+}
+
 #[cfg(test)]
 mod book_tests;
 #[cfg(test)]

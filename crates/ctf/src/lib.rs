@@ -57,7 +57,6 @@
 //! crate depends on no tracer and not on PCP.
 
 #![warn(missing_docs)]
-#![allow(unexpected_cfgs, reason = "cargo fuzz sets `fuzzing`")]
 
 mod bits;
 mod byte_order;

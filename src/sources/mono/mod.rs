@@ -59,6 +59,8 @@ mod stream;
 #[cfg(test)]
 mod testkit;
 
+#[cfg(fuzzing)]
+pub use area::fuzzing;
 pub use config::Config;
 pub use front::Front;
 pub use meter::identity::Peer;

@@ -9,6 +9,8 @@
 
 mod access;
 mod categories;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod layout;
 mod maps;
 mod meter;
