@@ -279,6 +279,40 @@ fn what_contradicts_itself_is_refused() {
     assert!(pmda.ids().iter().any(|(of, id, _)| of == "toy names" && *id == 6));
 }
 
+/// Found by the fuzz target state_file.
+#[test]
+fn an_id_among_all_agents_of_an_unknown_source_is_nobody_elses() {
+    let peer = |name: &str, agent| Record::Peer {
+        source: "of a later version".into(),
+        name: name.into(),
+        id: 7,
+        agent: Some(agent),
+        left: None,
+        forgotten: false,
+        end: Ending::default(),
+        address: String::new(),
+        labels: std::collections::BTreeMap::new(),
+    };
+    let all: Vec<u8> =
+        [peer("a", 3), peer("b", 3)].iter().flat_map(|r| r.line().into_bytes()).collect();
+    let (mut pmda, restored) = Pmda::start(&all, &limits(), 0);
+    assert_eq!(restored.faults.len(), 0, "{:?}", restored.faults);
+    pmda.attach("new", 0);
+    let ids = pmda.ids();
+    let agents: Vec<_> = ids.iter().filter(|(of, ..)| of == "agent").collect();
+    assert!(matches!(agents[..], [(_, 4, _)]), "{agents:?}");
+    // The first of two has it.
+    let kept = parse(&pmda.file(1, true)[..]).expect("memory").records;
+    let agents: Vec<_> = kept
+        .iter()
+        .filter_map(|r| match r {
+            Record::Peer { source, agent, .. } if source == "of a later version" => Some(*agent),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(agents, [Some(3), None]);
+}
+
 #[test]
 fn names_that_no_client_has_seen_give_way_after_a_restart_and_their_ids_do_not() {
     let name = |id, text: &str, unseen| Record::Name {

@@ -138,7 +138,7 @@ impl Reader<'_> {
             },
             Record::Peer { ref source, .. } => match known(source) {
                 Some(n) => self.peer(n, record),
-                None => self.keep(&record),
+                None => self.stranger(record),
             },
             Record::Row { ref table, ref key, id, left } => {
                 if self.book.table(table).is_none() {
@@ -160,6 +160,21 @@ impl Reader<'_> {
         self.kept.extend(serde_json::to_string(record));
     }
 
+    /// Keeps a peer of an unknown source. Its id in the domain of all agents is nobody else's.
+    fn stranger(&mut self, mut record: Record) {
+        if let Record::Peer { agent, .. } = &mut record {
+            *agent = self.agent(*agent);
+        }
+        self.keep(&record);
+    }
+
+    /// A peer's id in the domain of all agents, unless another one has it.
+    fn agent(&mut self, agent: Option<u32>) -> Option<u32> {
+        let agent = agent.filter(|agent| *agent < ID_MAX && self.agent_ids.insert(*agent))?;
+        self.book.agents.pass(agent);
+        Some(agent)
+    }
+
     /// The id is valid and was not seen in this domain before.
     fn first(&mut self, of: &str, id: u32) -> bool {
         if !self.seen.contains_key(of) {
@@ -170,10 +185,8 @@ impl Reader<'_> {
 
     fn peer(&mut self, source: SourceId, record: Record) {
         let first = matches!(&record, Record::Peer { source, id, .. } if self.first(source, *id));
-        let Some(domain) = self.book.shelves.get_mut(source.index()).map(|s| &mut s.peers) else {
-            return;
-        };
-        if !first || matches!(&record, Record::Peer { name, .. } if domain.get(name).is_some()) {
+        let Some(peers) = self.book.shelves.get(source.index()).map(|s| &s.peers) else { return };
+        if !first || matches!(&record, Record::Peer { name, .. } if peers.get(name).is_some()) {
             return self.faults.push(format!("{record:?} contradicts others"));
         }
         let Record::Peer { name, id, agent, left, forgotten, end, address, labels, .. } = record
@@ -184,11 +197,13 @@ impl Reader<'_> {
             Some(_) => end.into(),
             None => Departure::regular(RESTARTED),
         };
-        let agent = agent.filter(|agent| *agent < ID_MAX && self.agent_ids.insert(*agent));
-        agent.into_iter().for_each(|agent| self.book.agents.pass(agent));
+        let agent = self.agent(agent);
         let name: Arc<str> = name.into();
         let left = left.unwrap_or(self.last);
-        domain.put(Entry { name: Arc::clone(&name), id, agent, holder: Holder::Nobody(left) });
+        self.book.shelves.get_mut(source.index()).into_iter().for_each(|shelf| {
+            let holder = Holder::Nobody(left);
+            shelf.peers.put(Entry { name: Arc::clone(&name), id, agent, holder });
+        });
         if !forgotten {
             self.gone.get_mut(source.index()).into_iter().for_each(|all| {
                 all.push(Gone {
