@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::catalogue::Catalogue;
+use pmdaapm::catalogue::{Catalogue, SourceTable};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::registry::TABLES;
 use pmdaapm::state::fuzzing::{bytes, parse};
@@ -51,9 +51,24 @@ struct Ids {
     marks: HashMap<String, u32>,
 }
 
+/// A domain of the catalogue. Records of others are kept as they are, whatever they have.
+fn is_known(of: &str) -> bool {
+    let of = of.strip_suffix(" names").unwrap_or(of);
+    let is = |table: &SourceTable| {
+        let rest = of.strip_prefix(table.name);
+        rest.is_some_and(|rest| {
+            rest.is_empty() || table.tables.iter().any(|t| rest.strip_prefix('/') == Some(t.name))
+        })
+    };
+    of == "agent" || CATALOGUE.sources().any(|(_, table)| is(table))
+}
+
 fn ids(loaded: &Loaded) -> Ids {
     let (mut ids, mut by_id) = (Ids::default(), HashMap::new());
     let mut hold = |of: String, name: &String, id: u32| {
+        if !is_known(&of) {
+            return;
+        }
         assert!(id < ID_MAX);
         assert_eq!(by_id.insert((of.clone(), id), name.clone()), None, "{id} of {of} twice");
         assert_eq!(ids.held.insert((of.clone(), name.clone()), id), None, "{name} of {of} twice");
@@ -63,7 +78,7 @@ fn ids(loaded: &Loaded) -> Ids {
             Record::Peer { source, name, id, agent, .. } => {
                 hold(source.clone(), name, *id);
                 if let Some(agent) = agent {
-                    hold("agent".into(), &format!("{source} {name}"), *agent);
+                    hold("agent".into(), &format!("{source} {name} {agent}"), *agent);
                 }
             }
             Record::Row { table, key, id, .. } => hold(table.clone(), key, *id),
@@ -71,7 +86,8 @@ fn ids(loaded: &Loaded) -> Ids {
                 hold(format!("{source} names"), &id.to_string(), *id);
             }
             Record::Next { of, next } => {
-                ids.marks.insert(of.clone(), *next);
+                let mark = ids.marks.entry(of.clone()).or_default();
+                *mark = (*mark).max(*next);
             }
             Record::Head { .. } => {}
         }
