@@ -269,9 +269,8 @@ impl Controller {
                 self.dirty = true;
             }
             Plan::Commands(list) if list.is_empty() => {
-                let answers = session.settle(&self.version);
-                let name = session.spec.name.clone();
-                self.settled(&name, answers);
+                let at = *next - 1;
+                self.settle(at);
             }
             Plan::Commands(list) => *commands = list.into(),
         }
@@ -287,9 +286,12 @@ impl Controller {
         self.sessions.iter().find(wants).map(|s| s.spec.domain)
     }
 
-    /// Holds the answers about a session that is as it was asked for.
-    fn settled(&mut self, name: &str, answers: Vec<RequestAnswer>) {
-        self.held.extend(answers.into_iter().map(|answer| (name.to_owned(), answer)));
+    /// A session is as it was asked for. Its answers are held.
+    fn settle(&mut self, at: usize) {
+        let Some(session) = self.sessions.get_mut(at) else { return };
+        let answers = session.settle(&self.version);
+        let name = &session.spec.name;
+        self.held.extend(answers.into_iter().map(|answer| (name.clone(), answer)));
     }
 
     /// Gives the answers that were held. A session that records, but whose events fit nothing in the programs that
@@ -351,11 +353,9 @@ impl Controller {
                     matches!(&self.round, Round::Work { commands, .. } if commands.is_empty());
                 if let Some(session) = session.and_then(|i| self.sessions.get_mut(i)) {
                     session.done(step, now);
-                    if done {
-                        let answers = session.settle(&self.version);
-                        let name = session.spec.name.clone();
-                        self.settled(&name, answers);
-                    }
+                }
+                if let Some(at) = session.filter(|_| done) {
+                    self.settle(at);
                 }
                 self.dirty = true;
             }

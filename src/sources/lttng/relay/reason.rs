@@ -3,18 +3,13 @@
 use super::super::viewer::Refused;
 
 /// The reason of a refused attach, with advice for the user.
-/// `elsewhere` is another relay
-/// daemon where this PMDA reads a session of the same host, name and number.
+/// `elsewhere`: another relay daemon where this PMDA reads a session of the same host, name and number.
 pub(super) fn refusal(why: Refused, relay: &str, elsewhere: Option<&str>) -> String {
-    match (why, elsewhere) {
-        (Refused::Busy, Some(other)) => format!(
+    if let (Refused::Busy, Some(other)) = (why, elsewhere) {
+        return format!(
             "another viewer reads it, and LTTng allows one: this PMDA, if {other} is another address of {relay} (then leave one of them out of lttng.relays); else stop it (babeltrace2 on this session?)"
-        ),
-        (why, _) => alone(why, relay),
+        );
     }
-}
-
-fn alone(why: Refused, relay: &str) -> String {
     match why {
         Refused::Busy => "another viewer reads it, and LTTng allows one: stop it (babeltrace2 on this session?)".to_owned(),
         Refused::Ours => {

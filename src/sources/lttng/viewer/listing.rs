@@ -1,4 +1,5 @@
-//! Lists the sessions of a relay daemon once a second, more often while they come and go, over a connection that attaches nothing.
+//! Lists the sessions of a relay daemon once a second, more often while they come and go, over a connection that
+//! attaches nothing.
 
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use super::settings::Settings;
 use super::wire::{self, ProtocolError, Request, malformed};
 use crate::model::Now;
 use crate::sources::SessionError;
+
+/// Least time between two listings for each session that is listed.
+const EACH: Duration = Duration::from_millis(1);
 
 /// Receives listings.
 pub trait Lister {
@@ -182,9 +186,9 @@ impl Listing {
         if self.last.replace(listing).is_some_and(|last| last != listing) {
             self.busy_until = now + self.busy_time;
         }
-        let pause =
-            if now < self.busy_until { self.pause.min(self.pause_busy) } else { self.pause };
-        self.due = Some(now + pause);
+        // Of many sessions a listing is long: it is not asked for more often than it is worth.
+        let busy = self.pause_busy.max(EACH * self.listed).min(self.pause);
+        self.due = Some(now + if now < self.busy_until { busy } else { self.pause });
         Ok(Step::Last(read))
     }
 }

@@ -62,7 +62,7 @@ pub struct Settings {
     /// Time between two listings: the longest delay until a new session is found.
     pub list: Duration,
     /// Time between two listings for [`Self::busy_time`] after a session has come or gone: others that come and go
-    /// soon after it are found, too.
+    /// soon after it are found, too. More where many sessions are listed.
     pub list_busy: Duration,
     /// How long listings stay frequent after a session has come or gone.
     pub busy_time: Duration,
