@@ -264,6 +264,7 @@ impl Process {
             self.burst.stop(now, self.stop_time(), &mut self.commands);
             self.main.stop(now, self.stop_time(), &mut self.commands);
         }
+        self.renew_reason();
         self.want(now, !self.choices.is_empty());
     }
 

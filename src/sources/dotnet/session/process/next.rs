@@ -191,6 +191,13 @@ impl Process {
         }
     }
 
+    /// An events-only session has the reason of the entries that are in force now.
+    pub(super) fn renew_reason(&mut self) {
+        if self.may_be_silent() && [words::EVENTS, words::EVENTS_YET].contains(&&*self.reason) {
+            self.say(State::Streaming, self.streaming());
+        }
+    }
+
     /// EventCounters were asked for.
     #[must_use]
     pub fn has_counters(&self) -> bool {

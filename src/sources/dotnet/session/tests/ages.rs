@@ -172,6 +172,12 @@ fn counters_and_meters_are_for_those_that_an_entry_gives_them() {
         assert_eq!(world.count("collect Four meters"), 1);
     }
     // When it is old enough for that.
+    let mut world = new(&["*"], Some(S));
+    world.pass(10 * S);
+    assert!(world.process.reason().contains("a program sometimes dies"));
+    world.process.choose(world.now, choices(&["*", "app;counters;age=10min"]));
+    assert!(world.process.reason().contains("the age of its entry"), "of the new entries");
+
     let mut world = new(&["*", "app;counters;age=10min"], Some(S));
     world.pass(598 * S);
     assert_eq!((world.count("collect"), counts(&world)), (1, 0));
