@@ -115,21 +115,32 @@ fn older_announcements_work_too() {
     }
 }
 
-#[test]
-fn listings_are_frequent_after_a_session_has_gone() {
-    let (mut observed, mut seen) = (Observed::default(), Vec::new());
+/// Runs a viewer of these sessions without a fault until `end`.
+fn until(
+    relayd: &mut Relayd,
+    sessions: &str,
+    end: &mut dyn FnMut(&Observed, Duration) -> bool,
+) -> Observed {
+    let mut observed = Observed::default();
     let connection = Connection {
-        settings: settings("*/*"),
+        settings: settings(sessions),
         roster: None,
         start: START,
         spoil: &mut |_, _, reply| Some(reply),
         piece: &mut |there, _| there,
-        end: &mut |observed, time| {
-            seen.push((time.as_secs(), observed.closed, observed.listings));
-            time > Duration::from_secs(100)
-        },
+        end,
     };
-    connection.run(&mut Relayd::new(13, &["live-ust-before"]), &mut observed).result.unwrap();
+    connection.run(relayd, &mut observed).result.unwrap();
+    observed
+}
+
+#[test]
+fn listings_are_frequent_after_a_session_has_gone() {
+    let mut seen = Vec::new();
+    until(&mut Relayd::new(13, &["live-ust-before"]), "*/*", &mut |observed, time| {
+        seen.push((time.as_secs(), observed.closed, observed.listings));
+        time > Duration::from_secs(100)
+    });
     let at = |second| seen.iter().find(|(s, ..)| *s >= second).unwrap();
     let gone = seen.iter().find(|(_, closed, _)| *closed == 1).unwrap().0;
     assert!(gone > 2 && gone < 60, "{gone}");
@@ -199,16 +210,7 @@ fn several_sessions_of_one_name_are_all_read() {
     dialogues[0].name = "web".into();
     dialogues[1].name = "web".into();
     let mut relayd = Relayd::of(12, dialogues);
-    let mut observed = Observed::default();
-    let connection = Connection {
-        settings: settings("vm/web"),
-        roster: None,
-        start: START,
-        spoil: &mut |_, _, reply| Some(reply),
-        piece: &mut |there, _| there,
-        end: &mut |observed, _| observed.closed == 2,
-    };
-    connection.run(&mut relayd, &mut observed).result.unwrap();
+    let observed = until(&mut relayd, "vm/web", &mut |observed, _| observed.closed == 2);
     check("live-ust-grow", 1, &observed);
     check("live-ust-before", 2, &observed);
     assert_eq!(observed.attached.len(), 2, "the third does not fit");

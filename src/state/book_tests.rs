@@ -235,10 +235,9 @@ fn limits_hold_on_the_way_back() {
     );
 }
 
-#[test]
-fn what_contradicts_itself_is_refused() {
-    let peer = |name: &str, id, agent| Record::Peer {
-        source: "toy".into(),
+fn peer_record(source: &str, name: &str, id: u32, agent: u32) -> Record {
+    Record::Peer {
+        source: source.into(),
         name: name.into(),
         id,
         agent: Some(agent),
@@ -247,7 +246,12 @@ fn what_contradicts_itself_is_refused() {
         end: Ending::default(),
         address: String::new(),
         labels: std::collections::BTreeMap::new(),
-    };
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let peer = |name, id, agent| peer_record("toy", name, id, agent);
     let name = |id, text: &str| Record::Name {
         source: "toy".into(),
         id,
@@ -282,17 +286,7 @@ fn what_contradicts_itself_is_refused() {
 /// Found by the fuzz target state_file.
 #[test]
 fn an_id_among_all_agents_of_an_unknown_source_is_nobody_elses() {
-    let peer = |name: &str, agent| Record::Peer {
-        source: "of a later version".into(),
-        name: name.into(),
-        id: 7,
-        agent: Some(agent),
-        left: None,
-        forgotten: false,
-        end: Ending::default(),
-        address: String::new(),
-        labels: std::collections::BTreeMap::new(),
-    };
+    let peer = |name, agent| peer_record("of a later version", name, 7, agent);
     let all: Vec<u8> =
         [peer("a", 3), peer("b", 3)].iter().flat_map(|r| r.line().into_bytes()).collect();
     let (mut pmda, restored) = Pmda::start(&all, &limits(), 0);
