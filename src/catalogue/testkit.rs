@@ -54,6 +54,7 @@ const fn table(name: &'static str, cluster: u16, serial: u32, score: RowItem) ->
         indom: InDomDef { serial, oneline: "Rows", help: "Of a table." },
         of_peer: false,
         max: 16_384,
+        per_peer: 0,
         score,
         initial: Vec::new,
     }

@@ -26,6 +26,7 @@ listed! {
         indom: InDomDef { serial: 9, ..INDOM },
         of_peer: true,
         max: 10,
+        per_peer: 0,
         score: RowItem::new(PARTS, 0),
         initial: Vec::new,
     };

@@ -12,25 +12,27 @@ use crate::sources::Sink;
 /// Bytes of the key of a row behind the name of the process.
 const KEY: usize = 250;
 
-/// A table, the metrics that are sums, and the most keys with a row of their own.
+/// Keys of one table that have slots at the same time. When there are more, all are bound anew: which of
+/// them have rows of their own is the store's decision.
+const SLOTS: usize = 1000;
+
+/// A table and the metrics that are sums; the first of them ranks the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout<const N: usize> {
     pub(crate) table: TableId,
     pub(crate) items: [RowItem; N],
     /// The instance label that has the key.
     pub(crate) label: &'static str,
-    pub(crate) max: usize,
 }
 
-/// Slot of the row for the keys beyond the limit.
+/// Slot of the row for the keys beyond [`SLOTS`], until the next report.
 const REST: u32 = 0;
 
 /// The rows of one table and their sums since the last report.
 #[derive(Debug)]
 pub(crate) struct Rows<const N: usize> {
     layout: Layout<N>,
-    /// The slots of keys by their hashes: those without a row now stay, so that an idle process
-    /// gets no more rows than a busy one.
+    /// The slots of keys by their hashes.
     slots: HashMap<u64, u32, RandomState>,
     /// By slot; that of all keys beyond the limit is the first. None: the slot is not bound.
     sums: Vec<Option<[u64; N]>>,
@@ -52,22 +54,24 @@ impl<const N: usize> Rows<N> {
         sink: &mut dyn Sink,
         name: impl FnOnce(&mut String),
     ) {
-        let known = self.slots.get(&hash).copied();
-        if let Some(slot) = known
-            && let Some(Some(sums)) = self.sums.get_mut(slot as usize)
-        {
-            return add(slot, sums, more, &mut self.touched);
+        let slot = match self.slots.get(&hash) {
+            Some(slot) => *slot,
+            None => self.next(hash),
+        };
+        if self.sums.get(slot as usize).is_none_or(Option::is_none) {
+            self.bind(owner, slot, sink, name);
         }
-        let slot = known.unwrap_or_else(|| self.next(hash));
-        self.bind(owner, slot, sink, name);
         if let Some(Some(sums)) = self.sums.get_mut(slot as usize) {
-            add(slot, sums, more, &mut self.touched);
+            if *sums == [0; N] {
+                self.touched.push(slot);
+            }
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
         }
     }
 
     /// The slot of a new key.
     fn next(&mut self, hash: u64) -> u32 {
-        if self.slots.len() >= self.layout.max {
+        if self.slots.len() >= SLOTS {
             return REST;
         }
         let slot = u32::try_from(self.slots.len() + 1).unwrap_or(REST);
@@ -75,7 +79,7 @@ impl<const N: usize> Rows<N> {
         slot
     }
 
-    /// Binds a slot to its row, if it is not bound.
+    /// Binds a slot to its row.
     fn bind(
         &mut self,
         owner: &str,
@@ -87,7 +91,7 @@ impl<const N: usize> Rows<N> {
         if self.sums.len() <= at {
             self.sums.resize(at + 1, None);
         }
-        let Some(sums @ None) = self.sums.get_mut(at) else { return };
+        let Some(sums) = self.sums.get_mut(at) else { return };
         *sums = Some([0; N]);
         let mut key = String::new();
         if slot == REST {
@@ -103,6 +107,14 @@ impl<const N: usize> Rows<N> {
 
     /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+        if self.slots.len() < SLOTS {
+            self.send(sink);
+        } else {
+            self.clear(sink);
+        }
+    }
+
+    fn send(&mut self, sink: &mut dyn Sink) {
         for slot in self.touched.drain(..) {
             let Some(Some(sums)) = self.sums.get_mut(slot as usize) else { continue };
             let sums = std::mem::replace(sums, [0; N]);
@@ -116,12 +128,11 @@ impl<const N: usize> Rows<N> {
 
     /// Frees what an idle process does not need; the rows stay in the store.
     pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.report(sink);
+        self.send(sink);
         if !self.sums.is_empty() {
             sink.update(Update::FreeRows { table: self.layout.table });
+            *self = Self::new(self.layout);
         }
-        (self.sums, self.touched) = (Vec::new(), Vec::new());
-        self.slots.shrink_to_fit();
     }
 
     /// Allocated bytes.
@@ -130,14 +141,6 @@ impl<const N: usize> Rows<N> {
             + self.sums.capacity() * size_of::<Option<[u64; N]>>()
             + self.touched.capacity() * size_of::<u32>()
     }
-}
-
-#[inline]
-fn add<const N: usize>(slot: u32, sums: &mut [u64; N], more: [u64; N], touched: &mut Vec<u32>) {
-    if *sums == [0; N] {
-        touched.push(slot);
-    }
-    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
 }
 
 /// Binds a slot to the row `OWNER::KEY`. `label`: the instance label of the key, and the key.

@@ -24,6 +24,9 @@ pub const NAMES: usize = 16 << 10;
 pub const THREADS: usize = 65_536;
 /// Types of exceptions, and of allocated objects, of one process with a row of their own.
 pub const TYPE_ROWS: usize = 200;
+/// Reasons of collections, tiers and the like of one process with a row of their own: runtimes have a
+/// handful.
+pub const REASON_ROWS: usize = 20;
 /// Locks of one process with a row of their own.
 pub const LOCK_ROWS: usize = 100;
 /// Waits, and methods that are being compiled, of one process: each thread has one at most.

@@ -129,6 +129,7 @@ listed! {
         },
         of_peer: true,
         max: 16_384,
+        per_peer: 0,
         score: CLASS_COUNT,
         initial: Vec::new,
     };

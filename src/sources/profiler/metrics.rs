@@ -78,6 +78,7 @@ listed! {
         },
         of_peer: true,
         max: 16_384,
+        per_peer: 0,
         score: STREAM_BYTES,
         initial: Vec::new,
     };
@@ -92,6 +93,7 @@ listed! {
         },
         of_peer: false,
         max: EDGES.len() + 1,
+        per_peer: 0,
         score: BUCKET_CALLS,
         initial: buckets,
     };
@@ -103,10 +105,11 @@ listed! {
             serial: 22,
             oneline: "Root methods of Java calls",
             help: "One instance for each method that was the root of calls, of all pods: PACKAGE.CLASS.METHOD, without the types of \
-             its arguments. Those that took most time have instances, the others are together in the instance other.",
+             its arguments. Those that took most time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 200,
+        per_peer: 0,
         score: METHOD_TIME,
         initial: Vec::new,
     };
@@ -118,11 +121,11 @@ listed! {
             serial: 23,
             oneline: "Stacks of Java methods",
             help: "One instance for each stack of instrumented methods, of all pods: CLASS.METHOD of each frame, outermost first, parted \
-             by commas, as flame graphs want it. Those with most time of their own have instances, the others are together in the \
-             instance other.",
+             by commas, as flame graphs want it. Those with most time of their own in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: STACK_TIME,
         initial: Vec::new,
     };
@@ -134,11 +137,11 @@ listed! {
             serial: 24,
             oneline: "Services of Java pods",
             help: "One instance for each service: NAMESPACE/SERVICE, the pods of which are the instances NAMESPACE/SERVICE/POD of other \
-             metrics. It stays when its pods have gone. Those whose calls took most time have instances, the others are together in the \
-             instance other.",
+             metrics. It stays when its pods have gone. Those whose calls took most time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: SERVICE_TIME,
         initial: Vec::new,
     };
@@ -153,6 +156,7 @@ listed! {
         },
         of_peer: false,
         max: 500 * EDGES.len(),
+        per_peer: 0,
         score: SERVICE_HISTOGRAM,
         initial: Vec::new,
     };
@@ -164,10 +168,11 @@ listed! {
             serial: 26,
             oneline: "Root methods of calls of Java services",
             help: "One instance for each method that was the root of calls of a service: NAMESPACE/SERVICE::PACKAGE.CLASS.METHOD, without \
-             the types of its arguments. Those that took most time have instances, the others are together in the instance other.",
+             the types of its arguments. Those that took most time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 2000,
+        per_peer: 0,
         score: SERVICE_METHOD_TIME,
         initial: Vec::new,
     };
@@ -180,10 +185,11 @@ listed! {
             oneline: "Stacks of methods of Java services",
             help: "One instance for each stack of instrumented methods of a service: NAMESPACE/SERVICE, then CLASS.METHOD of each frame, \
              outermost first, parted by commas: the service is the outermost frame of a flame graph. Those with most time of their own \
-             have instances, the others are together in the instance other.",
+             in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 2000,
+        per_peer: 0,
         score: SERVICE_STACK_TIME,
         initial: Vec::new,
     };
@@ -192,12 +198,13 @@ listed! {
 /// The metrics of a stream, in the order of their items.
 pub(super) const STREAM_ITEMS: [RowItem; 4] =
     [STREAM_BYTES, STREAM_CHUNKS, STREAM_ROTATIONS, STREAM_ERRORS];
-/// The metrics of a root method, in the order of their items.
+/// The metrics of a root method; that which ranks rows is the first, as wherever several are reported: a
+/// method that gets a row by it has the others of the same report there too.
 pub(super) const METHOD_ITEMS: [RowItem; 5] =
-    [METHOD_COUNT, METHOD_ERRORS, METHOD_TIME, METHOD_CPU, METHOD_MEMORY];
+    [METHOD_TIME, METHOD_COUNT, METHOD_ERRORS, METHOD_CPU, METHOD_MEMORY];
 /// The metrics of a root method of a service: the first of [`METHOD_ITEMS`].
 pub(super) const SERVICE_METHOD_ITEMS: [RowItem; 3] =
-    [SERVICE_METHOD_COUNT, SERVICE_METHOD_ERRORS, SERVICE_METHOD_TIME];
+    [SERVICE_METHOD_TIME, SERVICE_METHOD_COUNT, SERVICE_METHOD_ERRORS];
 
 /// The instances of the histogram.
 pub(super) fn buckets() -> Vec<String> {

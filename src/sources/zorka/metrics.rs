@@ -97,6 +97,7 @@ listed! {
         },
         of_peer: true,
         max: 16_384,
+        per_peer: 0,
         score: TYPE_COUNT,
         initial: Vec::new,
     };
@@ -111,6 +112,7 @@ listed! {
         },
         of_peer: false,
         max: EDGES.len() + 1,
+        per_peer: 0,
         score: TYPE_HISTOGRAM,
         initial: buckets,
     };
@@ -122,11 +124,11 @@ listed! {
             serial: 42,
             oneline: "Methods in Zorka traces",
             help: "One instance for each method of which agents have sent records, of all agents: PACKAGE.CLASS.METHOD, without the types of \
-             its arguments unless zorka.signatures is true. Those with most time of their own have instances, the others are together in the \
-             instance other.",
+             its arguments unless zorka.signatures is true. Those with most time of their own in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: METHOD_SELF_TIME,
         initial: Vec::new,
     };
@@ -138,10 +140,11 @@ listed! {
             serial: 43,
             oneline: "Classes of exceptions in Zorka traces",
             help: "One instance for each class of exceptions that agents have reported, of all agents: PACKAGE.CLASS. Those reported most \
-             often have instances, the others are together in the instance other.",
+             often in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 200,
+        per_peer: 0,
         score: CLASS_COUNT,
         initial: Vec::new,
     };
@@ -156,6 +159,7 @@ listed! {
         },
         of_peer: true,
         max: 8192,
+        per_peer: 0,
         score: HTTP_STATUS,
         initial: Vec::new,
     };
@@ -171,6 +175,7 @@ listed! {
         },
         of_peer: true,
         max: 8192,
+        per_peer: 0,
         score: DB_COUNT,
         initial: Vec::new,
     };
@@ -183,11 +188,12 @@ listed! {
             oneline: "SQL statements in Zorka traces",
             help: "One instance for each SQL statement (attribute db.statement) of each agent: AGENT::STATEMENT, with ? in place of literals, \
              without comments and with _ in place of blanks; the label statement has it with blanks. Long ones are cut and end in a \
-             number that tells them apart. Those that took most time have instances, the others are together in the instance other. \
+             number that tells them apart. Those that took most time in the last minutes have instances, what the others add is in the instance other. \
              zorka.statements = false turns this off.",
         },
         of_peer: false,
         max: 200,
+        per_peer: 0,
         score: STATEMENT_TIME,
         initial: Vec::new,
     };
@@ -199,11 +205,11 @@ listed! {
             serial: 47,
             oneline: "Stacks of methods in Zorka traces",
             help: "One instance for each stack of reported methods, of all agents: CLASS.METHOD of each frame, outermost first, parted \
-             by commas, as flame graphs want it. Those with most time of their own have instances, the others are together in the \
-             instance other.",
+             by commas, as flame graphs want it. Those with most time of their own in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: STACK_TIME,
         initial: Vec::new,
     };
@@ -218,6 +224,7 @@ listed! {
         },
         of_peer: false,
         max: 64,
+        per_peer: 0,
         score: REQUEST_COUNT,
         initial: Vec::new,
     };
@@ -232,6 +239,7 @@ listed! {
         },
         of_peer: false,
         max: 32,
+        per_peer: 0,
         score: REQUEST_ERRORS,
         initial: Vec::new,
     };
@@ -243,11 +251,11 @@ listed! {
             serial: 50,
             oneline: "Services of Zorka agents",
             help: "One instance for each service: the attribute local.service of traces, or the application that the agent registered. \
-             It stays when its agents have gone. Those whose spans took most time have instances, the others are together in the instance \
-             other.",
+             It stays when its agents have gone. Those whose spans took most time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: SERVICE_TIME,
         initial: Vec::new,
     };
@@ -262,6 +270,7 @@ listed! {
         },
         of_peer: false,
         max: 500 * EDGES.len(),
+        per_peer: 0,
         score: SERVICE_HISTOGRAM,
         initial: Vec::new,
     };
@@ -273,10 +282,11 @@ listed! {
             serial: 52,
             oneline: "Methods in Zorka traces of services",
             help: "One instance for each method of which agents of a service have sent records: SERVICE::PACKAGE.CLASS.METHOD, as in \
-             apm.zorka.method.count. Those with most time of their own have instances, the others are together in the instance other.",
+             apm.zorka.method.count. Those with most time of their own in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 2000,
+        per_peer: 0,
         score: SERVICE_METHOD_SELF_TIME,
         initial: Vec::new,
     };
@@ -288,22 +298,23 @@ listed! {
             serial: 53,
             oneline: "Stacks of methods in Zorka traces of services",
             help: "One instance for each stack of reported methods of a service: SERVICE, then CLASS.METHOD of each frame, outermost \
-             first, parted by commas: the service is the outermost frame of a flame graph. Those with most time of their own have \
-             instances, the others are together in the instance other.",
+             first, parted by commas: the service is the outermost frame of a flame graph. Those with most time of their own in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 2000,
+        per_peer: 0,
         score: SERVICE_STACK_TIME,
         initial: Vec::new,
     };
 }
 
-/// The sums of a method, in the order of their items.
+/// The sums of a method; that which ranks rows is the first, as wherever several are reported: a method
+/// that gets a row by it has the others of the same report there too.
 pub(super) const METHOD_ITEMS: [RowItem; 5] =
-    [METHOD_COUNT, METHOD_ERRORS, METHOD_TIME, METHOD_TOTAL_TIME, METHOD_SELF_TIME];
-/// The same of a service, in the order of their items.
+    [METHOD_SELF_TIME, METHOD_COUNT, METHOD_ERRORS, METHOD_TIME, METHOD_TOTAL_TIME];
+/// The same of a service.
 pub(super) const SERVICE_METHOD_ITEMS: [RowItem; 4] =
-    [SERVICE_METHOD_COUNT, SERVICE_METHOD_ERRORS, SERVICE_METHOD_TIME, SERVICE_METHOD_SELF_TIME];
+    [SERVICE_METHOD_SELF_TIME, SERVICE_METHOD_COUNT, SERVICE_METHOD_ERRORS, SERVICE_METHOD_TIME];
 
 /// The instances of the histogram.
 pub(super) fn buckets() -> Vec<String> {

@@ -11,9 +11,9 @@ use crate::sources::zorka::metrics as m;
 
 /// The counters of an agent that its service sums up, and those of the service.
 const SUMS: [(MetricItem, RowItem); 4] = [
+    (m::SPAN_TIME, m::SERVICE_TIME),
     (m::SPANS, m::SERVICE_COUNT),
     (m::SPAN_ERRORS, m::SERVICE_ERRORS),
-    (m::SPAN_TIME, m::SERVICE_TIME),
     (m::EXCEPTIONS, m::SERVICE_EXCEPTIONS),
 ];
 /// Slot of the service's row.

@@ -56,6 +56,8 @@ pub struct Peer {
     names: Mutex<Held>,
     /// Clients have got records of it.
     read: AtomicBool,
+    /// It has left the registry.
+    forgotten: AtomicBool,
 }
 
 /// Where a peer comes from.
@@ -132,6 +134,7 @@ impl Peer {
             requests: Mutex::default(),
             names: Mutex::default(),
             read: AtomicBool::new(false),
+            forgotten: AtomicBool::new(false),
         };
         use AgentCell::{BytesIn, BytesOut, Connects, Errors, Events, Lost, Messages, Up};
         for cell in [Up, Connects, BytesIn, BytesOut, Messages, Errors, Events, Lost] {
@@ -170,9 +173,14 @@ impl Peer {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// It is forgotten, and brings nothing any more.
-    pub(super) fn release_names(&self) {
+    /// It has left the registry, and brings nothing any more.
+    pub(super) fn forget(&self) {
+        self.forgotten.store(true, Ordering::Relaxed);
         drop(std::mem::take(&mut *self.names()));
+    }
+
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.forgotten.load(Ordering::Relaxed)
     }
 
     /// Adds to a cell of `apm.agent.*`.

@@ -144,7 +144,7 @@ impl Store {
     pub(super) fn leave(&self, table: &mut Table, name: &str) {
         if let Some(peer) = table.peers.remove(name) {
             self.stats.sub(Stat::InstancesRegistered, 1);
-            peer.release_names();
+            peer.forget();
             for n in (0..).take(self.rows.get(peer.source.index()).map_or(0, Vec::len)) {
                 self.forget_rows(&peer, TableId::new(n));
             }

@@ -25,12 +25,13 @@ impl Store {
             self.queue(match change {
                 RowChange::Join(row) => Change::JoinRow(source, table, row),
                 RowChange::Leave(row) => Change::LeaveRow(source, table, row),
+                RowChange::Has(row, column) => Change::RowHas(source, table, row, column),
             });
         }
         Some(result)
     }
 
-    /// The row of a key: its own, [`OTHER`](crate::catalogue::OTHER), or `None` if there is no
+    /// The row of a key: its own, the rest (see [`crate::store::rows`]), or `None` if there is no
     /// room. In a table of peers it belongs to `peer` and is removed with it.
     pub fn row(
         &self,
@@ -63,9 +64,19 @@ impl Store {
         self.queue(Change::RowHas(source, table, Arc::clone(row), column));
     }
 
-    /// Adds to the score of a key without a row.
-    pub fn wait_for_row(&self, source: SourceId, table: TableId, key: &str, more: u64) {
-        self.change_rows(source, table, |def, rows, _| rows.wait(def, key, more));
+    /// A key without a row adds to the cell that ranks rows. Returns its row, if it has one now.
+    pub(in crate::store) fn wait_for_row(
+        &self,
+        source: SourceId,
+        table: TableId,
+        peer: Option<&Arc<Peer>>,
+        added: (&str, u64),
+        now: Duration,
+    ) -> Option<Arc<Row>> {
+        self.change_rows(source, table, |def, rows, changes| {
+            rows.wait(def, peer, added, now, changes)
+        })
+        .flatten()
     }
 
     /// A connected peer is a member of a row in a shared table, and of no other row of the table.

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Store, lock};
-use crate::model::TableId;
 use crate::store::dynamic_metric::DynamicMetric;
 use crate::store::peer::Peer;
 
@@ -43,12 +42,11 @@ impl Store {
                 .sum::<usize>();
         }
         self.rest(now, &peers);
-        for ((source, _), tables) in self.catalogue.sources().zip(&self.rows) {
-            for (n, table) in (0..).zip(tables) {
-                self.change_rows(source, TableId::new(n), |def, rows, changes| {
-                    rows.promote(def, changes)
-                });
-                memory += lock(table).memory();
+        for ((_, source), tables) in self.catalogue.sources().zip(&self.rows) {
+            for (def, table) in source.tables.iter().zip(tables) {
+                let mut rows = lock(table);
+                rows.sweep(def, now);
+                memory += rows.memory();
             }
         }
         lock(&self.metrics).set(memory);

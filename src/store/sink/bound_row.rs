@@ -8,7 +8,7 @@ use crate::store::rows::Row;
 #[derive(Debug)]
 pub(super) struct BoundRow {
     pub(super) row: Arc<Row>,
-    /// If the row is [`OTHER`](crate::catalogue::OTHER): what was asked for.
+    /// If the row is that of the rest: what was asked for.
     asked: Option<Box<Asked>>,
 }
 
@@ -20,7 +20,7 @@ struct Asked {
 }
 
 impl BoundRow {
-    /// A slot for `key`, bound to its row or to [`OTHER`](crate::catalogue::OTHER).
+    /// A slot for `key`, bound to its row or to that of the rest.
     pub(super) fn new(row: Arc<Row>, key: Option<&str>) -> Self {
         let key = key.filter(|key| **key != *row.key);
         let asked = key.map(|key| Box::new(Asked { key: key.into(), labels: Vec::new() }));
@@ -37,6 +37,7 @@ impl BoundRow {
         match &mut self.asked {
             None => self.row.set_labels(labels),
             Some(asked) => {
+                self.row.set_labels(labels);
                 asked.labels =
                     labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
             }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::bound_row::BoundRow;
 use super::{PeerSink, SLOTS_MAX};
-use crate::catalogue::OTHER;
 use crate::model::{RowItem, TableId};
 
 impl PeerSink {
@@ -38,13 +37,12 @@ impl PeerSink {
         self.rows.get_mut(table.index())?.get_mut(slot as usize)?.as_mut()
     }
 
-    /// Sets a cell of a row that is no counter, or removes its value. The values of
-    /// [`OTHER`] in a shared table would be those of several keys.
+    /// Sets a cell of a row that is no counter, or removes its value. Those of the rest would be
+    /// values of several keys.
     pub(super) fn set_row(&mut self, slot: u32, item: RowItem, value: Option<u64>) {
-        let of_peer = self.table.tables.get(item.table().index()).is_some_and(|t| t.of_peer);
         let now = self.now.monotonic;
         let Some(bound) = self.current_row(slot, item.table()) else { return };
-        if !of_peer && *bound.row.key == *OTHER {
+        if bound.row.is_rest() {
             return;
         }
         match value {
@@ -102,6 +100,7 @@ impl PeerSink {
         Some(bound)
     }
 
+    /// Adds to a counter of a row. A key without a row may get one by it.
     pub(super) fn count_row(&mut self, slot: u32, item: RowItem, more: u64) {
         let table = item.table();
         let Some(bound) = self
@@ -120,13 +119,16 @@ impl PeerSink {
             };
             bound.bind(row, &key);
         }
-        bound.row.cells.add(item.get(), more);
-        let def = self.table.tables.get(table.index());
-        if def.is_some_and(|d| d.score == item)
-            && let Some(key) = bound.key().map(str::to_owned)
+        let ranks = || self.table.tables.get(table.index()).is_some_and(|def| def.score == item);
+        if more > 0
+            && let Some(key) = bound.key().filter(|_| ranks()).map(str::to_owned)
         {
-            self.store.wait_for_row(self.source, table, &key, more);
-            self.look_for_row(table, slot, &key);
+            let (peer, now) = (self.peer.as_ref(), self.now.monotonic);
+            let row = self.store.wait_for_row(self.source, table, peer, (&key, more), now);
+            if let Some(row) = row {
+                bound.bind(row, &key);
+            }
         }
+        bound.row.cells.add(item.get(), more);
     }
 }

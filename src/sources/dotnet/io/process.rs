@@ -314,7 +314,7 @@ impl Task {
             let Control::Request(PROFILE_RUN, text) = request else { continue };
             let usual = self.config.borrow().profile_time;
             match Request::parse(&text) {
-                Ok(Request::Reset) => self.bursts.reset(&mut self.sink),
+                Ok(Request::Reset) => Bursts::reset(&mut self.sink),
                 Ok(Request::Burst(length)) if self.burst(at.monotonic, length.unwrap_or(usual)) => {
                 }
                 Ok(Request::Burst(_)) if self.session.is_bursting() => {}

@@ -13,8 +13,7 @@ const BACKGROUND: usize = 5;
 /// Counters, by position in the sums of a row.
 const ITEMS: [RowItem; 4] = [m::GC_COUNT, m::GC_OWN, m::GC_TIME, m::HEAP_PROMOTED];
 
-const REASONS: Layout<1> =
-    Layout { table: m::REASONS, items: [m::GC_REASON], label: "reason", max: 20 };
+const REASONS: Layout<1> = Layout { table: m::REASONS, items: [m::GC_REASON], label: "reason" };
 
 /// Sums of a generation since the last report.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,7 +10,7 @@ use crate::sources::dotnet::metrics as m;
 /// Flag of methods that were compiled, not loaded.
 const JITTED: u32 = 8;
 
-const LAYOUT: Layout<1> = Layout { table: m::TIERS, items: [m::JIT_TIER], label: "tier", max: 10 };
+const LAYOUT: Layout<1> = Layout { table: m::TIERS, items: [m::JIT_TIER], label: "tier" };
 
 /// A method that is being compiled.
 #[derive(Clone, Copy, Debug)]

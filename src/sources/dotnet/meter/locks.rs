@@ -6,11 +6,10 @@ use std::hash::BuildHasher;
 use super::occurrence::{At, Occurrence};
 use crate::sources::Sink;
 use crate::sources::cells::{Figures, Histogram, Layout, Open, Rows};
-use crate::sources::dotnet::limits::LOCK_ROWS;
 use crate::sources::dotnet::metrics as m;
 
 const LAYOUT: Layout<2> =
-    Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "lock", max: LOCK_ROWS };
+    Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "lock" };
 
 /// A wait that has begun.
 #[derive(Clone, Copy, Debug, Default)]

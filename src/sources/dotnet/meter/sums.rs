@@ -14,7 +14,6 @@ use crate::model::{MetricItem, Update, Value};
 use crate::sources::Sink;
 use crate::sources::cells::{Figures, Layout, Rows};
 use crate::sources::dotnet::clr::{Decoded, Utf16, pause_mode, pool_reason};
-use crate::sources::dotnet::limits::TYPE_ROWS;
 use crate::sources::dotnet::metrics as m;
 
 /// Bytes that a sample of allocations stands for on average (AllocationSampled).
@@ -37,15 +36,14 @@ const SUSTAINED: u32 = 3;
 const GAUGES: [MetricItem; 4] = [m::PINNED, m::HANDLES, m::FINALIZATION, m::MEMORY_LOAD];
 
 const EXCEPTIONS: Layout<1> =
-    Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type", max: TYPE_ROWS };
+    Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type" };
 const ALLOCATIONS: Layout<2> = Layout {
     table: m::ALLOC_TYPES,
     items: [m::ALLOC_TYPE_BYTES, m::ALLOC_TYPE_SAMPLES],
     label: "type",
-    max: TYPE_ROWS,
 };
 const ADJUSTMENTS: Layout<1> =
-    Layout { table: m::ADJUSTMENTS, items: [m::ADJUSTMENT], label: "reason", max: 20 };
+    Layout { table: m::ADJUSTMENTS, items: [m::ADJUSTMENT], label: "reason" };
 
 /// Sums of a process that is not idle.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use crate::sources::Sink;
 use crate::sources::cells::{Layout, Rows};
 use crate::sources::dotnet::clr::Utf16;
-use crate::sources::dotnet::limits::{TEXT, TYPE_ROWS};
+use crate::sources::dotnet::limits::TEXT;
 
 /// Rows of a table by type.
 #[derive(Debug)]
@@ -17,9 +17,7 @@ pub(super) struct Types<const N: usize> {
 }
 
 impl<const N: usize> Types<N> {
-    /// `layout.max` is [`TYPE_ROWS`].
     pub(super) fn new(layout: Layout<N>) -> Self {
-        debug_assert_eq!(layout.max, TYPE_ROWS);
         Self { hasher: RandomState::default(), rows: Rows::new(layout) }
     }
 

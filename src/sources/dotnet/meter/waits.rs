@@ -5,7 +5,7 @@ use crate::sources::Sink;
 use crate::sources::cells::{Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 
-const LAYOUT: Layout<1> = Layout { table: m::WAITS, items: [m::WAIT_TIME], label: "wait", max: 2 };
+const LAYOUT: Layout<1> = Layout { table: m::WAITS, items: [m::WAIT_TIME], label: "wait" };
 /// Source of waits by Monitor.Wait.
 const MONITOR: u8 = 1;
 

@@ -3,6 +3,7 @@
 use super::CLUSTER;
 use crate::catalogue::{InDomDef, TableDef};
 use crate::model::TableId;
+use crate::sources::dotnet::limits;
 use crate::{listed, row_metrics};
 
 /// Lower bounds of the ranges of pauses in us.
@@ -39,6 +40,7 @@ listed! {
         },
         of_peer: true,
         max: 16384,
+        per_peer: 0,
         score: GC_COUNT,
         initial: Vec::new,
     };
@@ -53,6 +55,7 @@ listed! {
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::REASON_ROWS,
         score: GC_REASON,
         initial: Vec::new,
     };
@@ -67,6 +70,7 @@ listed! {
         },
         of_peer: false,
         max: PAUSE_EDGES.len() + 1,
+        per_peer: 0,
         score: PAUSES,
         initial: pause_buckets,
     };
@@ -81,6 +85,7 @@ listed! {
         },
         of_peer: false,
         max: CONTENTION_EDGES.len() + 1,
+        per_peer: 0,
         score: CONTENTIONS,
         initial: contention_buckets,
     };
@@ -91,10 +96,11 @@ listed! {
         indom: InDomDef {
             serial: 64,
             oneline: "Types of .NET exceptions",
-            help: "One instance for each type of exception that each process threw: PROCESS::NAMESPACE.TYPE. A process's types beyond 200 are together in PROCESS::other.",
+            help: "One instance for each type of exception that each process threw: PROCESS::NAMESPACE.TYPE. A process's 200 types with most in the last minutes have instances, what its others add is in PROCESS::other.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::TYPE_ROWS,
         score: EXCEPTION_TYPE,
         initial: Vec::new,
     };
@@ -105,10 +111,11 @@ listed! {
         indom: InDomDef {
             serial: 65,
             oneline: "Types that .NET processes allocate",
-            help: "One instance for each type of objects that each process allocated: PROCESS::NAMESPACE.TYPE. A process's types beyond 200 are together in PROCESS::other.",
+            help: "One instance for each type of objects that each process allocated: PROCESS::NAMESPACE.TYPE. A process's 200 types with most in the last minutes have instances, what its others add is in PROCESS::other.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::TYPE_ROWS,
         score: ALLOC_TYPE_BYTES,
         initial: Vec::new,
     };
@@ -119,10 +126,11 @@ listed! {
         indom: InDomDef {
             serial: 66,
             oneline: ".NET locks that threads waited for",
-            help: "One instance for each lock of each process: PROCESS::lock@ID, or with dotnet.locks the method that waited. A process's locks beyond 100 are together in PROCESS::other.",
+            help: "One instance for each lock of each process: PROCESS::lock@ID, or with dotnet.locks the method that waited. A process's 100 locks with most in the last minutes have instances, what its others add is in PROCESS::other.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::LOCK_ROWS,
         score: LOCK_TIME,
         initial: Vec::new,
     };
@@ -137,6 +145,7 @@ listed! {
         },
         of_peer: true,
         max: 8192,
+        per_peer: limits::REASON_ROWS,
         score: ADJUSTMENT,
         initial: Vec::new,
     };
@@ -151,6 +160,7 @@ listed! {
         },
         of_peer: true,
         max: 8192,
+        per_peer: limits::REASON_ROWS,
         score: JIT_TIER,
         initial: Vec::new,
     };
@@ -165,6 +175,7 @@ listed! {
         },
         of_peer: true,
         max: 4096,
+        per_peer: limits::REASON_ROWS,
         score: WAIT_TIME,
         initial: Vec::new,
     };
@@ -179,6 +190,7 @@ listed! {
         },
         of_peer: true,
         max: 4096,
+        per_peer: 0,
         score: CPU_TIME,
         initial: Vec::new,
     };
@@ -189,10 +201,11 @@ listed! {
         indom: InDomDef {
             serial: 71,
             oneline: "Stacks of .NET methods",
-            help: "One instance for each stack of managed methods of each process: PROCESS::NAMESPACE.TYPE.METHOD,NAMESPACE.TYPE.METHOD, outermost first, parted by commas, as flame graphs want it. A process's first 500, those with most processor time first, have instances, its others are together in PROCESS::other, until profile.run is told to reset.",
+            help: "One instance for each stack of managed methods of each process: PROCESS::NAMESPACE.TYPE.METHOD,NAMESPACE.TYPE.METHOD, outermost first, parted by commas, as flame graphs want it. A process's 500 with most processor time in the last minutes have instances, what its others add is in PROCESS::other, until profile.run is told to reset.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::PROFILE_ROWS,
         score: STACK_SAMPLES,
         initial: Vec::new,
     };
@@ -203,10 +216,11 @@ listed! {
         indom: InDomDef {
             serial: 72,
             oneline: "Methods in .NET profiles",
-            help: "One instance for each method in samples of each process: PROCESS::NAMESPACE.TYPE.METHOD. A process's first 500, those with most processor time first, have instances, its others are together in PROCESS::other, until profile.run is told to reset.",
+            help: "One instance for each method in samples of each process: PROCESS::NAMESPACE.TYPE.METHOD. A process's 500 with most processor time in the last minutes have instances, what its others add is in PROCESS::other, until profile.run is told to reset.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::PROFILE_ROWS,
         score: METHOD_SELF,
         initial: Vec::new,
     };
@@ -221,6 +235,7 @@ listed! {
         },
         of_peer: true,
         max: 16384,
+        per_peer: 0,
         score: SERIES_UPDATES,
         initial: Vec::new,
     };
@@ -231,10 +246,11 @@ listed! {
         indom: InDomDef {
             serial: 74,
             oneline: ".NET programs",
-            help: "One instance for each program: the name of the entry assembly (or of the program), without the process id that the instances of processes have. It stays when its processes have gone. Those with most processor time have instances, the others are together in the instance other.",
+            help: "One instance for each program: the name of the entry assembly (or of the program), without the process id that the instances of processes have. It stays when its processes have gone. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: SERVICE_CPU,
         initial: Vec::new,
     };
@@ -249,6 +265,7 @@ listed! {
         },
         of_peer: false,
         max: 500 * PAUSE_EDGES.len(),
+        per_peer: 0,
         score: SERVICE_PAUSE_HISTOGRAM,
         initial: Vec::new,
     };
@@ -259,10 +276,11 @@ listed! {
         indom: InDomDef {
             serial: 76,
             oneline: "Types of exceptions of .NET programs",
-            help: "One instance for each type of exception of each program: PROGRAM::NAMESPACE.TYPE. Those thrown most have instances, the others are together in the instance other.",
+            help: "One instance for each type of exception of each program: PROGRAM::NAMESPACE.TYPE. Those thrown most in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 2000,
+        per_peer: 0,
         score: SERVICE_EXCEPTION_TYPE,
         initial: Vec::new,
     };
@@ -273,10 +291,11 @@ listed! {
         indom: InDomDef {
             serial: 77,
             oneline: "Stacks of methods of .NET programs",
-            help: "One instance for each stack of managed methods of each program: PROGRAM, then NAMESPACE.TYPE.METHOD of each frame, outermost first, parted by commas: the program is the outermost frame of a flame graph. Those with most processor time have instances, the others are together in the instance other.",
+            help: "One instance for each stack of managed methods of each program: PROGRAM, then NAMESPACE.TYPE.METHOD of each frame, outermost first, parted by commas: the program is the outermost frame of a flame graph. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 2000,
+        per_peer: 0,
         score: SERVICE_STACK_TIME,
         initial: Vec::new,
     };

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use bytes::BytesMut;
 
 use super::methods::Methods;
-use super::report::Rows;
 use super::samples::Samples;
 use super::weigh::Weighed;
 use crate::model::Update;
@@ -43,7 +42,6 @@ enum Kind {
 #[derive(Debug, Default)]
 pub struct Profile {
     methods: Methods,
-    rows: Rows,
     burst: Option<Box<Burst>>,
 }
 
@@ -160,7 +158,7 @@ impl Profile {
         let named = weighed.named(&samples, &self.methods);
         let known = self.methods.len();
         let refused = self.methods.settle();
-        self.rows.report(&named, owner, sink);
+        super::report::rows(&named, owner, sink);
         for (item, more) in [
             (m::SAMPLES, samples.all),
             (m::BURSTS, 1),
@@ -182,11 +180,6 @@ impl Profile {
         })
     }
 
-    /// What bursts have brought is forgotten: rows begin anew.
-    pub fn reset(&mut self, sink: &mut dyn Sink) {
-        self.rows.reset(sink);
-    }
-
     /// Bytes in use.
     #[must_use]
     pub fn held(&self) -> usize {
@@ -198,17 +191,12 @@ impl Profile {
                 + (times.capacity() + ends) * 17
                 + kinds.capacity() * size_of::<Kind>()
         });
-        self.methods.held() + self.rows.held() + burst
+        self.methods.held() + burst
     }
 }
 
 #[cfg(test)]
 impl Profile {
-    /// Bytes that rows of their own hold.
-    pub(super) fn rows_held(&self) -> usize {
-        self.rows.held()
-    }
-
     /// Samples by folded stack of a whole stream, and frames without a method.
     pub(super) fn folded_counts(bytes: &[u8]) -> (std::collections::BTreeMap<String, u64>, u64) {
         let (mut methods, mut parts) = (Methods::default(), Parts::default());

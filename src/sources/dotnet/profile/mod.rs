@@ -16,6 +16,7 @@ mod weigh;
 
 pub use burst::{Clock, Profile};
 pub(super) use methods::Methods;
+pub use report::forget_rows;
 
 #[cfg(test)]
 mod tests;

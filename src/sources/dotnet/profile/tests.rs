@@ -210,32 +210,13 @@ fn a_reset_takes_the_rows_away_and_gives_their_places_to_others() {
     let once = rows.rows.clone();
     again(&mut rows);
     assert_eq!(rows.time(m::STACK_SAMPLES, ALPHA), 2 * 162_000_000);
-    profile.reset(&mut rows);
-    assert_eq!((rows.rows.len(), profile.rows_held()), (0, 0));
+    super::forget_rows(&mut rows);
+    assert_eq!(rows.rows.len(), 0);
     let mut clock = Fake::default();
     profile.begin(&mut clock);
     profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
     profile.finish(None, OWNER, &mut rows);
     assert_eq!(rows.rows, once);
-}
-
-#[test]
-fn the_rows_of_a_process_are_bounded_and_no_time_is_lost() {
-    let (mut own, mut rows) = (super::report::Rows::default(), Rows::default());
-    let named = |from: u64| super::weigh::Named {
-        stacks: (from..from + 400).map(|n| (format!("A.M{n}"), n + 1)).collect(),
-        methods: (from..from + 400).map(|n| (format!("A.M{n}").into(), (n + 1, n + 2))).collect(),
-        ..Default::default()
-    };
-    own.report(&named(0), OWNER, &mut rows);
-    own.report(&named(300), OWNER, &mut rows);
-    let all = (1..=400).sum::<u64>() + (301..=700).sum::<u64>();
-    assert_eq!((rows.sum(m::STACK_SAMPLES), rows.sum(m::METHOD_SELF)), (all, all));
-    // Of the second burst 600 to 699 are new and have most, 400 to 599 have no room.
-    let other: u64 = (401..=600).sum();
-    assert_eq!(rows.time(m::STACK_SAMPLES, "other"), other);
-    assert_eq!(rows.time(m::METHOD_TOTAL, "other"), other + 200);
-    assert_eq!(rows.rows.len(), 3 * (limits::PROFILE_ROWS + 1));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::CLUSTER;
 use crate::catalogue::{InDomDef, TableDef};
 use crate::model::TableId;
+use crate::sources::mono::limits;
 use crate::{listed, row_metrics};
 
 /// Lower bounds of the ranges of pauses in us.
@@ -36,11 +37,11 @@ listed! {
             serial: 10,
             oneline: "Mono programs",
             help: "One instance for each program, the processes of which are the instances PROGRAM:PID of other metrics. It stays when its \
-             processes have gone, so its counters go on over restarts of the program. Those with most samples have instances, the \
-             others are together in the instance other.",
+             processes have gone, so its counters go on over restarts of the program. Those with most samples in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: PROGRAM_SAMPLES,
         initial: Vec::new,
     };
@@ -55,6 +56,7 @@ listed! {
         },
         of_peer: true,
         max: 8192,
+        per_peer: 0,
         score: GC_COUNT,
         initial: Vec::new,
     };
@@ -69,6 +71,7 @@ listed! {
         },
         of_peer: true,
         max: 16384,
+        per_peer: 0,
         score: PAUSE_TOTAL,
         initial: Vec::new,
     };
@@ -83,6 +86,7 @@ listed! {
         },
         of_peer: false,
         max: PAUSE_EDGES.len() + 1,
+        per_peer: 0,
         score: PAUSES,
         initial: pause_buckets,
     };
@@ -97,6 +101,7 @@ listed! {
         },
         of_peer: false,
         max: CONTENTION_EDGES.len() + 1,
+        per_peer: 0,
         score: CONTENTIONS,
         initial: contention_buckets,
     };
@@ -107,10 +112,11 @@ listed! {
         indom: InDomDef {
             serial: 15,
             oneline: "Methods of Mono processes that throw",
-            help: "One instance for each method that threw in each process: PROCESS::NAMESPACE.CLASS:METHOD(ARGUMENTS). A process's methods beyond 200 are together in PROCESS::other.",
+            help: "One instance for each method that threw in each process: PROCESS::NAMESPACE.CLASS:METHOD(ARGUMENTS). A process's 200 methods with most in the last minutes have instances, what its others add is in PROCESS::other.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::SITE_ROWS,
         score: SITE_EXCEPTIONS,
         initial: Vec::new,
     };
@@ -121,10 +127,11 @@ listed! {
         indom: InDomDef {
             serial: 16,
             oneline: "Classes of Mono exceptions",
-            help: "One instance for each class of exception that each process threw: PROCESS::NAMESPACE.CLASS; PROCESS::? are objects whose class is not known. A process's classes beyond 200 are together in PROCESS::other.",
+            help: "One instance for each class of exception that each process threw: PROCESS::NAMESPACE.CLASS; PROCESS::? are objects whose class is not known. A process's 200 classes with most in the last minutes have instances, what its others add is in PROCESS::other.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::TYPE_ROWS,
         score: EXCEPTION_TYPE,
         initial: Vec::new,
     };
@@ -139,6 +146,7 @@ listed! {
         },
         of_peer: true,
         max: 16384,
+        per_peer: 0,
         score: CLAUSE,
         initial: Vec::new,
     };
@@ -149,10 +157,11 @@ listed! {
         indom: InDomDef {
             serial: 18,
             oneline: "Methods of Mono processes that wait for locks",
-            help: "One instance for each method that waited for a lock in each process: PROCESS::NAMESPACE.CLASS:METHOD(ARGUMENTS), the innermost that is not of Monitor itself. A process's methods beyond 100 are together in PROCESS::other.",
+            help: "One instance for each method that waited for a lock in each process: PROCESS::NAMESPACE.CLASS:METHOD(ARGUMENTS), the innermost that is not of Monitor itself. A process's 100 methods with most in the last minutes have instances, what its others add is in PROCESS::other.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::LOCK_ROWS,
         score: LOCK_TIME,
         initial: Vec::new,
     };
@@ -167,6 +176,7 @@ listed! {
         },
         of_peer: true,
         max: 16384,
+        per_peer: 0,
         score: HANDLE_COUNT,
         initial: Vec::new,
     };
@@ -177,10 +187,11 @@ listed! {
         indom: InDomDef {
             serial: 80,
             oneline: "Classes that Mono processes allocate",
-            help: "One instance for each class of objects that each process allocated: PROCESS::NAMESPACE.CLASS. A process's classes beyond 200 are together in PROCESS::other.",
+            help: "One instance for each class of objects that each process allocated: PROCESS::NAMESPACE.CLASS. A process's 200 classes with most in the last minutes have instances, what its others add is in PROCESS::other.",
         },
         of_peer: true,
         max: 16384,
+        per_peer: limits::TYPE_ROWS,
         score: ALLOC_TYPE_BYTES,
         initial: Vec::new,
     };
@@ -195,6 +206,7 @@ listed! {
         },
         of_peer: true,
         max: 16384,
+        per_peer: 0,
         score: LIVE_BYTES,
         initial: Vec::new,
     };
@@ -205,10 +217,11 @@ listed! {
         indom: InDomDef {
             serial: 82,
             oneline: "Stacks of Mono methods",
-            help: "One instance for each stack of managed methods, of all processes: NAMESPACE.CLASS.METHOD of each frame, outermost first, parted by commas, as flame graphs want it. Those with most processor time have instances, the others are together in the instance other.",
+            help: "One instance for each stack of managed methods, of all processes: NAMESPACE.CLASS.METHOD of each frame, outermost first, parted by commas, as flame graphs want it. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: STACK_SAMPLES,
         initial: Vec::new,
     };
@@ -219,10 +232,11 @@ listed! {
         indom: InDomDef {
             serial: 83,
             oneline: "Methods in Mono profiles",
-            help: "One instance for each method in samples, of all processes. Those with most processor time have instances, the others are together in the instance other.",
+            help: "One instance for each method in samples, of all processes. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 500,
+        per_peer: 0,
         score: METHOD_SELF,
         initial: Vec::new,
     };
@@ -237,6 +251,7 @@ listed! {
         },
         of_peer: true,
         max: 16384,
+        per_peer: 0,
         score: STATE_SAMPLES,
         initial: Vec::new,
     };
@@ -247,10 +262,11 @@ listed! {
         indom: InDomDef {
             serial: 85,
             oneline: "Stacks of methods of Mono programs",
-            help: "One instance for each stack of managed methods of each program: PROGRAM, then NAMESPACE.CLASS.METHOD of each frame, outermost first, parted by commas: the program is the outermost frame of a flame graph. Those with most processor time have instances, the others are together in the instance other.",
+            help: "One instance for each stack of managed methods of each program: PROGRAM, then NAMESPACE.CLASS.METHOD of each frame, outermost first, parted by commas: the program is the outermost frame of a flame graph. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
         },
         of_peer: false,
         max: 2000,
+        per_peer: 0,
         score: PROGRAM_STACK_TIME,
         initial: Vec::new,
     };

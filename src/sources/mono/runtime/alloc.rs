@@ -4,14 +4,12 @@ use super::names::{Names, type_name};
 use super::rows::Pending;
 use crate::sources::Sink;
 use crate::sources::cells::{Figures, Layout};
-use crate::sources::mono::limits::TYPE_ROWS;
 use crate::sources::mono::metrics as m;
 
 const LAYOUT: Layout<2> = Layout {
     table: m::ALLOC_TYPES,
     items: [m::ALLOC_TYPE_BYTES, m::ALLOC_TYPE_COUNT],
     label: "type",
-    max: TYPE_ROWS,
 };
 
 /// Sums of allocations since the last report.

@@ -5,14 +5,12 @@ use super::names::{Names, site, type_name};
 use super::rows::{Fixed, Pending};
 use crate::sources::Sink;
 use crate::sources::cells::Layout;
-use crate::sources::mono::limits::{SITE_ROWS, TYPE_ROWS};
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::clause;
 
-const SITES: Layout<1> =
-    Layout { table: m::SITES, items: [m::SITE_EXCEPTIONS], label: "site", max: SITE_ROWS };
+const SITES: Layout<1> = Layout { table: m::SITES, items: [m::SITE_EXCEPTIONS], label: "site" };
 const TYPES: Layout<1> =
-    Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type", max: TYPE_ROWS };
+    Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type" };
 /// Rows of the table of clauses, and the numbers of their kinds.
 const CLAUSES: [&str; 4] = ["catch", "filter", "finally", "fault"];
 const KINDS: [u8; 4] = [clause::CATCH, clause::FILTER, clause::FINALLY, clause::FAULT];

@@ -4,11 +4,11 @@ use super::names::{Names, is_lock, site};
 use super::rows::Pending;
 use crate::sources::Sink;
 use crate::sources::cells::{Figures, Histogram, Layout, Open};
-use crate::sources::mono::limits::{FRAMES_OF_WAIT, LOCK_ROWS};
+use crate::sources::mono::limits::FRAMES_OF_WAIT;
 use crate::sources::mono::metrics as m;
 
 const LAYOUT: Layout<2> =
-    Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "site", max: LOCK_ROWS };
+    Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "site" };
 
 /// The innermost frames of a wait, the innermost first; 0: none. The first are the lock's own.
 type Innermost = [u64; FRAMES_OF_WAIT];

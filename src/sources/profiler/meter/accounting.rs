@@ -62,7 +62,7 @@ impl Accounting {
         let error = u64::from(marks.error);
         self.counters.add(m::ERRORS, error);
         self.counters.add(m::IDLE, marks.idle.into());
-        let sums = [1, error, ns(call.duration_ms), ns(call.cpu_ms), call.memory];
+        let sums = [ns(call.duration_ms), 1, error, ns(call.cpu_ms), call.memory];
         self.methods.add(call.method, &sums, now.monotonic, words, &self.service, sink);
         if !marks.named {
             self.count_unnamed(call.method, params, words);
@@ -109,7 +109,7 @@ impl Accounting {
             }
             if red {
                 counters.add(m::ERRORS, *calls);
-                let sums = [0, *calls, 0, 0, 0];
+                let sums = [0, 0, *calls, 0, 0];
                 methods.add(*method, &sums, now.monotonic, words, service, sink);
             }
             if idle {
@@ -369,8 +369,7 @@ impl RootMethods {
             self.sums.resize(slot as usize + 1, MethodSums::default());
         }
         if let Some(sums) = self.sums.get_mut(slot as usize) {
-            // The first sum counts calls.
-            if sums.first() == Some(&0) {
+            if *sums == MethodSums::default() {
                 self.touched.push(slot);
             }
             add(sums, more);

@@ -9,9 +9,9 @@ use crate::sources::profiler::metrics::{self as m, ns};
 
 /// The counters of a pod that its service sums up, and those of the service.
 const SUMS: [(MetricItem, RowItem); 10] = [
+    (m::TIME, m::SERVICE_TIME),
     (m::CALLS, m::SERVICE_COUNT),
     (m::ERRORS, m::SERVICE_ERRORS),
-    (m::TIME, m::SERVICE_TIME),
     (m::CPU, m::SERVICE_CPU),
     (m::WAIT, m::SERVICE_WAIT),
     (m::MEMORY, m::SERVICE_MEMORY),

@@ -180,7 +180,7 @@ impl Methods {
         for slot in self.touched.drain(..) {
             let Some(sums) = self.sums.get_mut(slot as usize) else { continue };
             let self_time_now = u64::try_from(sums.self_time).unwrap_or_default();
-            let all = [sums.count, sums.errors, sums.time, sums.total_time, self_time_now];
+            let all = [self_time_now, sums.count, sums.errors, sums.time, sums.total_time];
             for (item, more) in m::METHOD_ITEMS.into_iter().zip(all) {
                 if more > 0 {
                     sink.update(Update::RowCount { slot, item, more });
@@ -194,7 +194,7 @@ impl Methods {
             if service == ServiceSums::default() {
                 self.service_touched.push(slot);
             }
-            let more = [sums.count, sums.errors, sums.time, self_time_now];
+            let more = [self_time_now, sums.count, sums.errors, sums.time];
             service.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
             let self_time = sums.self_time.min(0);
             let on_path = sums.on_path;

@@ -10,7 +10,7 @@ use crate::sources::zorka::metrics as m;
 
 const LAYOUT: Layout<3> = Layout {
     table: m::STATEMENTS,
-    items: [m::STATEMENT_COUNT, m::STATEMENT_ERRORS, m::STATEMENT_TIME],
+    items: [m::STATEMENT_TIME, m::STATEMENT_COUNT, m::STATEMENT_ERRORS],
     max: STATEMENTS,
 };
 
@@ -45,7 +45,7 @@ impl Statements {
                 sink.update(Update::RowLabels { table, slot, labels });
             }
         });
-        self.0.add(slot, [1, span.error.into(), span.duration]);
+        self.0.add(slot, [span.duration, 1, span.error.into()]);
     }
 
     /// Reports the sums since the last report.

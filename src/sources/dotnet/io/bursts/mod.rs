@@ -13,7 +13,7 @@ use super::reading::Turn;
 use crate::model::Update;
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
-use crate::sources::dotnet::profile::Profile;
+use crate::sources::dotnet::profile::{self, Profile};
 use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::End;
 use crate::sources::dotnet::target::Target;
@@ -149,8 +149,8 @@ impl Bursts {
     }
 
     /// Takes the rows of the process away.
-    pub(super) fn reset(&mut self, sink: &mut dyn Sink) {
-        self.profile.reset(sink);
+    pub(super) fn reset(sink: &mut dyn Sink) {
+        profile::forget_rows(sink);
         answer("reset: what comes next begins at 0".to_owned(), sink);
     }
 
