@@ -236,13 +236,17 @@ mono_start() {
     MONO_INSTANCE="$program:$MONO_PID"
 }
 
+# Where Redis or its successor is.
+redis_server() { command -v valkey-server || command -v redis-server || die "neither valkey-server nor redis-server (qa/setup)"; }
+
 # A private redis and pmproxy; the REST API is at $WEB.
 pmproxy_start() {
-    local redis web
+    local redis web server
+    server=$(redis_server) || exit 1
     redis=$(free_port)
     web=$(free_port)
     mkdir -p "$D"/redis "$D"/log/pmproxy
-    background redis-server --port "$redis" --bind 127.0.0.1 --save '' --appendonly no --dir "$D/redis" >"$D/log/redis.log" 2>&1
+    background "$server" --port "$redis" --bind 127.0.0.1 --save '' --appendonly no --dir "$D/redis" >"$D/log/redis.log" 2>&1
     sed -e "s/^servers *=.*/servers = localhost:$redis/; s/^resp.servers.*/resp.servers = localhost:$redis/" \
         /etc/pcp/pmproxy/pmproxy.conf > "$D/pmproxy.conf"
     background "$PCP_BINADM_DIR/pmproxy" -f -A -t -U "$(id -un)" -c "$D/pmproxy.conf" -p "$web" -i 127.0.0.1 \

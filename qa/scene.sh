@@ -74,7 +74,7 @@ scene_proxy() {
     WEB=http://localhost:$PROXY_PORT
     if [ "${1:-}" = redis ]; then
         local server
-        server=$(command -v valkey-server || command -v redis-server) || die "neither valkey-server nor redis-server (qa/setup)"
+        server=$(redis_server) || exit 1
         REDIS_PORT=$(free_port)
         mkdir -p "$D/redis"
         background "$server" --port "$REDIS_PORT" --bind 127.0.0.1 --save '' --appendonly no --dir "$D/redis" >"$D/log/redis.log" 2>&1
