@@ -120,7 +120,7 @@ pub(crate) fn create<K: Kind>() -> c_int {
 
 /// A new array: its handle and its slot; a negative status without memory.
 pub(crate) fn create_slot<K: Kind>() -> Result<(c_int, &'static Slot<Any>), c_int> {
-    let array = any::<K>()?;
+    let array = any::<K>(0)?;
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let n = free.freed.peek().map_or(free.used, |Reverse(n)| *n);
     let handle = c_int::try_from(n).map_err(|_| NO_MEMORY)?;
@@ -158,9 +158,17 @@ pub(crate) fn release(handle: c_int) -> c_int {
     0
 }
 
-/// An array without a handle.
-pub(crate) fn any<K: Kind>() -> Result<Any, c_int> {
-    Array::try_with_capacity(FIRST).map(K::wrap).map_err(|_| NO_MEMORY)
+/// An array without a handle, with room for `bytes` before it grows.
+pub(crate) fn any<K: Kind>(bytes: usize) -> Result<Any, c_int> {
+    Array::try_with_capacity(bytes.max(FIRST)).map(K::wrap).map_err(|_| NO_MEMORY)
+}
+
+/// Bytes of the array.
+pub(crate) const fn bytes(any: &Any) -> usize {
+    match any {
+        Any::Low(array) => array.len(),
+        Any::High(array) => array.len(),
+    }
 }
 
 /// Removes all records of an array; the next are of resolution `K`, unless it is a queue's.

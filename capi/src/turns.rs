@@ -142,7 +142,10 @@ impl Turns {
     #[inline(never)]
     fn keep<K: Kind>(&mut self, array: &mut Any) -> Result<(), c_int> {
         self.others.try_reserve(1).map_err(|_| -libc::ENOMEM)?;
-        self.others.insert(self.oldest, std::mem::replace(array, table::any::<K>()?));
+        // The next delivery is likely to be as long. An array that grows has twice what it needs.
+        let bytes = table::bytes(array);
+        let next = table::any::<K>(bytes + bytes / 8)?;
+        self.others.insert(self.oldest, std::mem::replace(array, next));
         Ok(())
     }
 
