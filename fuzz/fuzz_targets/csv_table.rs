@@ -160,10 +160,11 @@ fn in_order(lines: &[Vec<String>], newest_first: bool) -> bool {
 fuzz_target!(|data: &[u8]| {
     let Some((&head, data)) = data.split_first() else { return };
     let (peer, data) = data.split_at(usize::from(head >> 2).min(data.len()));
-    // Also longer ones than a cell.
-    let peer = String::from_utf8_lossy(peer).repeat(1 + 100 * usize::from(head & 3));
+    // Also longer ones than a cell, which are in each line.
+    let (times, most) = if head & 3 == 3 { (200, 4) } else { (1, 200) };
+    let peer = String::from_utf8_lossy(peer).repeat(times);
     let (stream, mut batch) = (Stream::new(&Budget::new(1 << 20)), Batch::default());
-    records::append(data, 8, 200, &mut batch);
+    records::append(data, 8, most, &mut batch);
     let packed = batch.packed().to_vec();
     let all: Vec<_> = Records::<HighRes>::packed(&packed).map(|r| r.expect("a record")).collect();
     stream.append(&mut batch);
