@@ -1,4 +1,4 @@
-//! A .NET runtime sends any bytes in any pieces. What is handed over, the losses and the error do
+//! A .NET runtime sends any bytes in any pieces, or blocks with sound frames and anything in them. What is handed over, the losses and the error do
 //! not depend on the pieces; values stay within their payload, memory within its limits; after an
 //! error nothing comes.
 #![no_main]
@@ -131,8 +131,81 @@ fn decode(data: &[u8], piece: usize, blind: bool) -> Outcome {
     (sum.hasher.finish(), reader.offset(), reader.losses(), done, reader.ended())
 }
 
+/// A header of each version: 2026, a clock of 1 GHz, pointers of 8 bytes.
+fn header(six: bool) -> Vec<u8> {
+    let mut body = Vec::new();
+    for word in [2026_u16, 1, 4, 1, 2, 3, 4, 5] {
+        body.extend(word.to_le_bytes());
+    }
+    body.extend(1_000_000_u64.to_le_bytes());
+    body.extend(1_000_000_000_u64.to_le_bytes());
+    body.extend(8_u32.to_le_bytes());
+    let mut out = b"Nettrace".to_vec();
+    if six {
+        body.extend([0; 4]);
+        out.extend([0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, body.len() as u8, 0, 0, 1]);
+        out.extend(body);
+    } else {
+        body.extend([1, 0, 0, 0, 4, 0, 0, 0, 64, 66, 15, 0]);
+        out.extend(b"\x14\0\0\0!FastSerialization.1");
+        object("Trace", [4, 4], &mut out);
+        out.extend(body);
+        out.push(6);
+    }
+    out
+}
+
+/// Begins an object of versions 4 and 5.
+fn object(name: &str, versions: [u32; 2], out: &mut Vec<u8>) {
+    out.extend([5, 5, 1]);
+    for word in [versions[0], versions[1], name.len() as u32] {
+        out.extend(word.to_le_bytes());
+    }
+    out.extend(name.as_bytes());
+    out.push(6);
+}
+
+/// Blocks with sound frames: each is a kind with the high bits of its length, the low bits, and its
+/// content; those of events and types lack their headers.
+fn framed(mut data: &[u8], six: bool) -> Vec<u8> {
+    let mut out = header(six);
+    while let [kind, length, rest @ ..] = data {
+        let (kind, length) = (kind & 15, usize::from(kind >> 4) << 8 | usize::from(*length));
+        let (body, rest) = rest.split_at(length.min(rest.len()));
+        data = rest;
+        let flags = kind >> 3;
+        let kind = if six { 2 + kind % 8 } else { 2 + kind % 5 };
+        let mut block = Vec::new();
+        if matches!(kind, 2 | 3) {
+            block.extend([20, 0, flags ^ 1, 0]);
+            block.extend([0; 16]);
+        }
+        block.extend(body);
+        if six {
+            out.extend((block.len() as u32 | u32::from(kind) << 24).to_le_bytes());
+            out.extend(block);
+            continue;
+        }
+        let names = ["EventBlock", "MetadataBlock", "SPBlock", "StackBlock", "FutureBlock"];
+        object(names[usize::from(kind - 2)], [2, 2], &mut out);
+        out.extend((block.len() as u32).to_le_bytes());
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend(block);
+        out.push(6);
+    }
+    out
+}
+
 fuzz_target!(|data: &[u8]| {
-    let Some((piece, data)) = data.split_first() else { return };
+    let Some((how, data)) = data.split_first() else { return };
+    let built;
+    let (piece, data) = match how {
+        0x80.. => {
+            built = framed(data, how & 0x40 != 0);
+            (how & 0x3f, &built[..])
+        }
+        piece => (*piece, data),
+    };
     let whole = decode(data, data.len().max(1), false);
-    assert_eq!(decode(data, usize::from(*piece).max(1), true), whole);
+    assert_eq!(decode(data, usize::from(piece).max(1), true), whole);
 });
