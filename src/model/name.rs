@@ -20,6 +20,15 @@ pub fn component(raw: &str) -> String {
     out
 }
 
+/// Whether all components of a path are names for PCP: letters, digits and underscores, a letter first.
+#[must_use]
+pub fn is_path(path: &str) -> bool {
+    path.split('.').all(|node| {
+        node.starts_with(|c: char| c.is_ascii_alphabetic())
+            && node.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,8 @@ use super::file::{Create, Loaded, Replace, parse, read, write, write_to};
 use super::record::{LINE_MAX, Record, VERSION, seal};
 use super::*;
 use crate::catalogue::testkit;
-use crate::model::Departure;
+use crate::model::{Departure, Now};
+use crate::store::{Limits, Store};
 
 fn records() -> Vec<Record> {
     let name = |id, path: &str| Record::Name {
@@ -172,6 +173,24 @@ fn the_files_of_the_old_version_are_taken_over() {
         old.records.iter().any(|r| matches!(r, Record::Row { key, id: 1, .. } if key == "1-2"))
     );
     std::fs::remove_dir_all(&dir).expect("ours");
+}
+
+#[test]
+fn a_name_that_is_none_is_made_anew() {
+    let paths = ["", "a b", "a..b", "9a", "stock\u{1}", "sold_2.count"];
+    let names = (0..).zip(paths).map(|(id, path)| Record::Name {
+        source: "shop".into(),
+        id,
+        path: path.into(),
+        persist: format!("gauge ware.n{id}"),
+        unseen: false,
+    });
+    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let loaded = Loaded { records: names.collect(), ..Loaded::default() };
+    let (_, restored) = Book::restore(loaded, &store, Now::default());
+    let paths = restored.metrics.iter().map(|metric| &*metric.spec.path);
+    let expected = ["ware.n0", "ware.n1", "ware.n2", "ware.n3", "ware.n4", "sold_2.count"];
+    assert_eq!(paths.collect::<Vec<_>>(), expected);
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use super::domain::{Domain, Entry, Holder, ID_MAX, Mark};
 use super::file::Loaded;
 use super::record::Record;
 use crate::catalogue::DYNAMIC_MAX;
-use crate::model::{Departure, Now, SourceId, Stamp};
+use crate::model::{Departure, Now, SourceId, Stamp, is_path};
 use crate::store::{DynamicMetric, Store};
 
 /// The restored metrics and the faults found.
@@ -228,7 +228,10 @@ impl Reader<'_> {
                 };
                 let spec = source.dynamic.and_then(|d| (d.restore)(persist));
                 let restored = spec.ok_or("it is not understood").and_then(|mut spec| {
-                    path.clone_into(&mut spec.path);
+                    // The old version's files have no checksums: a name may be damaged.
+                    if is_path(path) {
+                        path.clone_into(&mut spec.path);
+                    }
                     self.store.restore_metric(n, *id as usize, spec)
                 });
                 match restored {

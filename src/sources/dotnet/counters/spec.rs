@@ -227,11 +227,12 @@ fn unescape(word: &str) -> Option<String> {
     Some(out)
 }
 
-/// At most `limit` bytes, with a blank for each control character, without the last dot.
+/// At most `limit` bytes, with a blank for each control character, without dots at the end. Of what
+/// is clean nothing is taken: a text that is restored is the same.
 pub(super) fn clean(text: &str, limit: usize) -> String {
     let text: String =
         cut(text, limit).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    text.trim().trim_end_matches('.').trim_end().to_owned()
+    text.trim_start().trim_end_matches(|c: char| c == '.' || c.is_whitespace()).to_owned()
 }
 
 fn clean_help(text: &str) -> String {
@@ -259,6 +260,7 @@ mod tests {
                 ("", "", "", ""),
                 ("a % b\n", "x y", "100%", "two\nlines."),
                 ("{request}", "Ünï", "\u{2028}", " \u{1}"),
+                ("", "a", "b", "Dots and blanks. . .\t. "),
             ] {
                 let spec = Description { facet, unit, group, name, text }.spec();
                 assert!(!spec.persist.contains(char::is_control), "{}", spec.persist);

@@ -120,7 +120,9 @@ impl Description {
         };
         let (category, name) = rest
             .split_once('/')
-            .filter(|(category, name)| !category.is_empty() && !name.is_empty())?;
+            .filter(|(category, name)| !category.is_empty() && !name.is_empty())
+            // It would be written as a number the next time.
+            .filter(|(category, _)| !category.starts_with('#'))?;
         if rest.chars().any(char::is_control) || occurrence == 0 {
             return None;
         }

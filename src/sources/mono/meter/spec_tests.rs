@@ -94,6 +94,7 @@ fn other_lines_are_not_restored() {
         "E3 0 0 0 /x",
         "E3 0 0 0 #0 GC/x",
         "E3 0 0 0 #x GC/x",
+        "E3 0 0 0 #1 #2 GC/x",
         "E3 0 0 0 G\u{1}/x",
     ] {
         assert_eq!(restore(line), None, "{line}");

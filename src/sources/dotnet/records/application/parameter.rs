@@ -113,7 +113,7 @@ impl Parameter<'_> {
             first.push('_');
         }
         let ty = shape.value_type();
-        let again = if nth == 0 { String::new() } else { format!("#{}", nth + 1) };
+        let again = if nth == 0 { String::new() } else { format!("#{}", nth.saturating_add(1)) };
         let key = format!("param {provider}/{event}/{field}{again} {shape:?}");
         MetricSpec {
             key,
@@ -171,7 +171,7 @@ mod tests {
         for (provider, event, field, nth, path) in [
             ("My-Shop.Orders", "OrderPlaced", "orderId", 0, "my_shop_orders.orderplaced.orderid"),
             ("thread_name", "1", "a b\"", 1, "thread_name_.c_1.a_b"),
-            ("lost", "", "日本", 0, "lost_.c_.c_"),
+            ("lost", "", "日本", u32::MAX, "lost_.c_.c_"),
         ] {
             let parameter = Parameter { shape: Shape::Time, provider, event, field, nth };
             let spec = parameter.spec();
