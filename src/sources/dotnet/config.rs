@@ -55,6 +55,14 @@ crate::section! {
     #[serde(deserialize_with = "units::names::<_, 64, 200>")]
     meters: Vec<String> = Vec::new(), "[]", "at most 64 names";
 
+    /// Most sets of tags over all instruments of a process. A process has one number for all tools: who comes first sets it. At most 1000 different sets have rows.
+    #[serde(deserialize_with = "units::count::<_, 1, 4_000>")]
+    meter_series: u64 = 1000, "1000", "1 to 4000";
+
+    /// Most sets of tags of all histograms of a process, likewise.
+    #[serde(deserialize_with = "units::count::<_, 0, 1_000>")]
+    meter_histograms: u64 = 20, "20", "0 to 1000";
+
     /// Providers whose events become records: NAME, NAME:KEYWORDS or NAME:KEYWORDS:LEVEL (hexadecimal; 1 to 5). Arguments of the provider can be behind the level: NAME:KEYWORDS:LEVEL:KEY=VALUE, of which Microsoft-Diagnostics-DiagnosticSource and Microsoft-Extensions-Logging have some.
     #[serde(deserialize_with = "units::names::<_, 64, 4000>")]
     providers: Vec<String> = Vec::new(), "[]", "at most 64 providers";

@@ -12,10 +12,6 @@ pub const SHARED: &str = "SHARED";
 
 /// Values (2); messages and lists of instruments are of no use.
 const VALUES: u64 = 2;
-/// Series and histograms of the process's session. Clients share it if these and the interval are
-/// equal, so they are dotnet-monitor's (docs/protocols/dotnet.md 7).
-const SERIES: u32 = 1000;
-const HISTOGRAMS: u32 = 20;
 
 /// Session id and entry for the meters of the configuration; `None` without meters. `client`: a
 /// name of this PMDA that no other client uses.
@@ -35,8 +31,10 @@ pub(super) fn meters<'a>(
         .with(&format!("SessionId={session}"))
         .with(&format!("Metrics=\"{}\"", names.join(",")))
         .with(&format!("RefreshInterval={}", config.interval.as_secs()))
-        .with(&format!("MaxTimeSeries={SERIES}"))
-        .with(&format!("MaxHistograms={HISTOGRAMS}"))
+        // Clients share the process's session if these and the interval are equal: unless configured they
+        // are dotnet-monitor's (docs/protocols/dotnet.md 7).
+        .with(&format!("MaxTimeSeries={}", config.meter_series))
+        .with(&format!("MaxHistograms={}", config.meter_histograms))
         .with(&format!("ClientId={client}"));
     Some((session, entry))
 }

@@ -77,6 +77,9 @@ fn meters_share_a_session_where_that_exists() {
          MaxHistograms=20;ClientId=apm-1"
     );
     assert_eq!((of(&nine, METERS).keywords, &*nine.meter_session), (2, "SHARED"));
+    let more = Config { meter_series: 4000, meter_histograms: 300, ..config.clone() };
+    let asked = of(&at("9.0.7", &more), METERS).arguments.clone();
+    assert!(asked.contains(";MaxTimeSeries=4000;MaxHistograms=300;"), "{asked}");
     assert!(of(&at("6.0.1", &config), METERS).arguments.starts_with("SessionId=apm-1;"));
     let without = wanted(&config, Version::parse("9.0.7"), "apm-1", Extent::Counters);
     assert_eq!((names(&without), &*without.meter_session), (vec![SYSTEM_RUNTIME, RUNTIME], ""));
