@@ -137,6 +137,7 @@ fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>
         flags.set(signal);
         waker.wake();
     })?;
+    supervisor.guard();
     let sources = Started::start(&config.sources, &store, supervisor.net(), &state_dir)?;
     let mut turns = Turns {
         options,

@@ -2,6 +2,7 @@
 
 use std::process::exit;
 
+use pmdaapm::net::guard;
 use pmdaapm::{daemon, options};
 
 /// The heap of all that is Rust. libpcp has the C library's.
@@ -10,6 +11,9 @@ use pmdaapm::{daemon, options};
 static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() {
+    if std::env::args_os().nth(1).is_some_and(|first| first == guard::ARGUMENT) {
+        exit(guard::main());
+    }
     match options::parse(std::env::args_os()) {
         Ok((agent, options)) => exit(daemon::main(agent, &options)),
         Err(status) => exit(status),

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection_limit::ConnectionLimit;
+use super::guard::Guard;
 use super::http::{HttpListen, HttpServer};
 use super::listener::{Listener, Serve};
 use super::peers::Peers;
@@ -28,6 +29,7 @@ pub struct Net {
     /// Shared by all listeners.
     pub(super) limit: Arc<ConnectionLimit>,
     pub(super) threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
+    pub(super) guard: Arc<Guard>,
 }
 
 impl Net {
@@ -98,6 +100,12 @@ impl Net {
     #[must_use]
     pub const fn tasks(&self) -> &TaskTracker {
         &self.tasks
+    }
+
+    /// Ends connections if the PMDA stands still.
+    #[must_use]
+    pub const fn guard(&self) -> &Arc<Guard> {
+        &self.guard
     }
 
     /// Cancelled when the PMDA stops.

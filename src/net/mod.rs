@@ -4,6 +4,7 @@
 mod connection_limit;
 mod driver;
 mod finish;
+pub mod guard;
 mod handle;
 mod http;
 mod inotify;

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pmda::process;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection_limit::ConnectionLimit;
+use super::guard::{self, Guard};
 use super::handle::Net;
 
 /// Threads that read and decode.
@@ -60,6 +62,7 @@ impl Supervisor {
             stop: CancellationToken::new(),
             limit: ConnectionLimit::new(size(connections), size(pending), WORKERS),
             threads: Arc::new(Mutex::default()),
+            guard: Arc::new(Guard::default()),
         };
         runtime.block_on(async { watch_signals(on_signal) })?;
         Ok(Self { runtime, net })
@@ -71,9 +74,21 @@ impl Supervisor {
         &self.net
     }
 
+    /// From now on connections that programs wait for are ended if the PMDA stands still.
+    pub fn guard(&self) {
+        let guard = Arc::clone(&self.net.guard);
+        guard.arm(|socket| process::start_again(guard::ARGUMENT, socket).map(Some));
+        self.runtime.spawn(async move {
+            loop {
+                sleep(guard::BEAT).await;
+                guard.beat();
+            }
+        });
+    }
+
     /// Ends all sessions; waits for them at most [`DRAIN`].
     pub fn stop(self) {
-        let Net { tasks, stop, threads, .. } = self.net;
+        let Net { tasks, stop, threads, guard, .. } = self.net;
         stop.cancel();
         tasks.close();
         let drained =
@@ -85,6 +100,7 @@ impl Supervisor {
             let _ = thread.join();
         }
         self.runtime.shutdown_timeout(Duration::from_millis(200));
+        guard.stop();
     }
 }
 

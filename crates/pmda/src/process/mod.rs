@@ -1,5 +1,6 @@
 //! The process and its host: users, memory, CPU times, PCP's folders, pmcd's clients, locks.
 
+mod again;
 mod clients;
 mod descriptors;
 mod identity;
@@ -11,6 +12,7 @@ mod private_file;
 mod time;
 mod users;
 
+pub use again::start_again;
 pub use clients::Clients;
 pub use descriptors::leaves_reserve;
 pub(crate) use descriptors::raise_open_files;

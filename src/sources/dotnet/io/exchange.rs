@@ -1,12 +1,13 @@
 //! One request on a connection of its own, and its answer.
 
 use std::io;
-use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::found::Found;
+use crate::net::guard::{Guard, Guarded};
 use crate::sources::dotnet::ipc::{Answer, Request};
 use crate::sources::dotnet::session::Failure;
 
@@ -18,7 +19,7 @@ const READ: usize = 1 << 10;
 pub(super) struct Exchanged {
     /// The connection: of a collect command the stream follows on it. It is not polled for
     /// readiness any more, and does not block.
-    pub(super) socket: UnixStream,
+    pub(super) socket: Guarded,
     /// The answer's bytes and all that came with it.
     pub(super) input: BytesMut,
     /// Bytes of the answer.
@@ -32,9 +33,16 @@ pub(super) struct Exchanged {
 ///
 /// # Errors
 /// [`Failure`]: there is no answer.
-pub(super) async fn exchange(found: Found, request: Request) -> Result<Exchanged, Failure> {
+pub(super) async fn exchange(
+    found: Found,
+    request: Request,
+    guard: Arc<Guard>,
+) -> Result<Exchanged, Failure> {
     let message = request.encode().map_err(|error| Failure::Other(error.to_string()))?;
     let mut stream = found.connect().await.map_err(|error| failure(&error))?;
+    // The program waits for who reads its stream.
+    let streams = matches!(request, Request::Collect(..));
+    let hold = streams.then(|| guard.hold(&stream)).flatten();
     // The socket's buffer of a new connection has room for the largest message, 64 KiB.
     stream.write_all(&message).await.map_err(|error| failure(&error))?;
     let mut input = BytesMut::new();
@@ -45,6 +53,7 @@ pub(super) async fn exchange(found: Found, request: Request) -> Result<Exchanged
         }
         if let Some((_, answer)) = Answer::parse(&input).map_err(Failure::Answer)? {
             let socket = stream.into_std().map_err(|error| failure(&error))?;
+            let socket = Guarded::new(socket, hold);
             return Ok(Exchanged { socket, input, answer, sent: message.len() });
         }
     }

@@ -51,6 +51,7 @@ pub(super) fn start(
         config: receiver,
         client: format!("pmdaapm-{}", std::process::id()).into(),
         stop: net.stop().clone(),
+        guard: Arc::clone(net.guard()),
     });
     let tasks = net.clone();
     let configs = shared.config.clone();

@@ -18,6 +18,7 @@ use super::reading::{Reading, aligned};
 use crate::clock::now;
 use crate::model::{Control, Now, Update};
 use crate::net::Peers;
+use crate::net::guard::Guard;
 use crate::net::ledger::Ledger;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::feed::{Hub, Streamed};
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     /// The name of this PMDA in sessions.
     pub(super) client: Arc<str>,
     pub(super) stop: CancellationToken,
+    /// Ends sessions if the PMDA stands still.
+    pub(super) guard: Arc<Guard>,
 }
 
 /// Reads one process until it ends or the PMDA stops.
@@ -71,7 +74,8 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
         facts: Facts::new(Arc::clone(&found.target)),
         parts: Parts::new(&first, Box::new(Threads::new(Arc::clone(&found.target))))
             .serving(&shared.latencies),
-        lines: Lines::default(),
+        lines: Lines::new(Arc::clone(&shared.guard)),
+        guard: Arc::clone(&shared.guard),
         main: None,
         bursts: Bursts::new(&found.target),
         hub: Arc::clone(&shared.hub),
@@ -101,6 +105,7 @@ struct Task {
     streamed: Option<Streamed>,
     tick: Duration,
     stop: CancellationToken,
+    guard: Arc<Guard>,
     config: watch::Receiver<Arc<Config>>,
 }
 
@@ -178,6 +183,9 @@ impl Task {
         if self.tick <= at.monotonic {
             self.tick = aligned(at.monotonic, TICK);
             self.facts.tick(at, &mut self.sink);
+            if let Some(reading) = &mut self.main {
+                reading.keep(&self.guard);
+            }
             if self.session.may_be_silent() {
                 // It is there, and its stream is open.
                 self.sink.update(Update::Message);

@@ -6,12 +6,13 @@
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read};
-use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
 
 use crate::model::Now;
+use crate::net::guard::{Guard, Guarded};
 use crate::sources::Sink;
 use crate::sources::dotnet::session::End;
 use crate::sources::dotnet::stream::{Parts, Stream, Ticks};
@@ -38,7 +39,7 @@ thread_local! {
 
 /// A stream and its connection.
 pub(super) struct Reading {
-    socket: UnixStream,
+    socket: Guarded,
     /// Bytes of an incomplete token.
     input: BytesMut,
     pub(super) stream: Box<Stream>,
@@ -63,10 +64,15 @@ pub(super) struct Turn {
 
 impl Reading {
     /// `input`: bytes of the stream that came with the answer.
-    pub(super) fn new(socket: UnixStream, input: BytesMut, stream: Stream, now: Duration) -> Self {
+    pub(super) fn new(
+        socket: impl Into<Guarded>,
+        input: BytesMut,
+        stream: Stream,
+        now: Duration,
+    ) -> Self {
         Self {
             first: input.len(),
-            socket,
+            socket: socket.into(),
             input,
             stream: Box::new(stream),
             discards: false,
@@ -79,6 +85,11 @@ impl Reading {
     /// When the next turn is due.
     pub(super) const fn next(&self) -> Duration {
         self.next
+    }
+
+    /// Has the connection ended if the PMDA stands still.
+    pub(super) fn keep(&mut self, guard: &Arc<Guard>) {
+        self.socket.keep(guard);
     }
 
     /// The session is being stopped: reads at the quick pace until its end.
@@ -131,6 +142,8 @@ impl Reading {
         self.is_quiet = turn.bytes == 0;
         if self.stream.is_whole() {
             turn.end = Some(End::Whole);
+        } else if turn.end.is_some() && self.socket.was_cut() {
+            turn.end = Some(End::Halted);
         }
         if self.input.is_empty() {
             self.input = BytesMut::new();

@@ -50,4 +50,6 @@ pub enum End {
     Whole,
     /// Without: the process died, or dropped the connection.
     Cut,
+    /// It was ended for us, who stood still.
+    Halted,
 }

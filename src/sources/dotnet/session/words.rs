@@ -35,6 +35,8 @@ pub(super) const HANGS: &str = "the runtime does not answer: the process is stop
      a request";
 pub(super) const CUT: &str =
     "the stream ended before its end: the process is ending or dropped the connection";
+pub(super) const HALTED: &str =
+    "the PMDA stood still: the session was ended so that the program could end; it is opened again";
 pub(super) const ENDED: &str = "the runtime ended the session";
 pub(super) const NO_STREAM: &str =
     "the session was opened, but the runtime did not begin to stream in time";

@@ -3,7 +3,6 @@
 mod threads;
 
 use std::io::{ErrorKind, Read};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -11,6 +10,7 @@ use threads::Threads;
 
 use super::reading::Turn;
 use crate::model::Update;
+use crate::net::guard::Guarded;
 use crate::sources::Sink;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile::{self, Profile};
@@ -38,7 +38,7 @@ pub(super) struct Bursts {
 /// The stream of a burst.
 #[derive(Debug)]
 struct Reading {
-    socket: UnixStream,
+    socket: Guarded,
     input: BytesMut,
     /// The stream cannot be decoded: its bytes are thrown away.
     discards: bool,
@@ -75,7 +75,7 @@ impl Bursts {
     }
 
     /// The session is open. `input`: bytes of its stream that came with the answer.
-    pub(super) fn opened(&mut self, socket: UnixStream, input: BytesMut, now: Duration) {
+    pub(super) fn opened(&mut self, socket: Guarded, input: BytesMut, now: Duration) {
         self.reading = Some(Reading { socket, input, discards: false, next: now });
     }
 

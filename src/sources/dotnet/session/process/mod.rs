@@ -11,7 +11,7 @@ mod told;
 use super::backoff::Backoff;
 use super::choice::Choice;
 use super::collect::Session;
-use super::line::{Command, End, Failure, Line};
+use super::line::{Command, Failure, Line};
 use super::state::{Reach, State};
 use super::words;
 use crate::sources::dotnet::ipc::{Answer, CollectCommand, Info, InfoCommand, Request};
@@ -423,32 +423,6 @@ impl Process {
         if self.main.is_streaming() && !matches!(self.reason, Cow::Borrowed(words::STREAMING)) {
             self.say(State::Streaming, words::STREAMING);
         }
-    }
-
-    /// A stream has ended.
-    pub fn ended(&mut self, now: Duration, line: Line, end: End) {
-        match line {
-            Line::Main => {
-                let asked = self.main.is_stopping();
-                self.cut = !asked && end == End::Cut;
-                if self.may_be_silent() {
-                    self.settle(now);
-                }
-                let closed = self.main.ended(now, &mut self.commands);
-                match end {
-                    _ if asked && closed => self.main_closed(now),
-                    _ if asked => {}
-                    End::Whole => self.fail(now, words::ENDED.into(), false),
-                    End::Cut => self.fail(now, words::CUT.into(), false),
-                }
-            }
-            Line::Burst => {
-                self.errors += u64::from(!self.burst.is_stopping());
-                self.burst.ended(now, &mut self.commands);
-            }
-            Line::Ask | Line::Stop | Line::BurstStop => {}
-        }
-        self.advance(now);
     }
 
     /// A stream cannot be decoded: its session is ended; what still comes of it is thrown away.

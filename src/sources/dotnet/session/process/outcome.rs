@@ -7,7 +7,7 @@ use super::{Asked, Process};
 use crate::sources::dotnet::ipc::{Answer, Code, CollectCommand, Info, InfoCommand};
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::session::backoff::Backoff;
-use crate::sources::dotnet::session::line::{Command, Failure, Line};
+use crate::sources::dotnet::session::line::{Command, End, Failure, Line};
 use crate::sources::dotnet::session::state::State;
 use crate::sources::dotnet::session::words;
 
@@ -143,6 +143,33 @@ impl Process {
             self.retry = if settled { now } else { now + wait };
             self.say(State::Connected, words::COUNTERS_STOPPED);
         }
+    }
+
+    /// A stream has ended.
+    pub fn ended(&mut self, now: Duration, line: Line, end: End) {
+        match line {
+            Line::Main => {
+                let asked = self.main.is_stopping();
+                self.cut = !asked && end == End::Cut;
+                if self.may_be_silent() {
+                    self.settle(now);
+                }
+                let closed = self.main.ended(now, &mut self.commands);
+                match end {
+                    _ if asked && closed => self.main_closed(now),
+                    _ if asked => {}
+                    End::Whole => self.fail(now, words::ENDED.into(), false),
+                    End::Cut => self.fail(now, words::CUT.into(), false),
+                    End::Halted => self.fail(now, words::HALTED.into(), true),
+                }
+            }
+            Line::Burst => {
+                self.errors += u64::from(!self.burst.is_stopping());
+                self.burst.ended(now, &mut self.commands);
+            }
+            Line::Ask | Line::Stop | Line::BurstStop => {}
+        }
+        self.advance(now);
     }
 
     pub(super) fn burst_failed(&mut self, why: String) {

@@ -3,7 +3,7 @@
 use super::world::{Reaction, Runtime, S, World};
 use super::{DAY, Reach, State};
 use crate::sources::dotnet::ipc::{AnswerError, Code};
-use crate::sources::dotnet::session::{Failure, Line};
+use crate::sources::dotnet::session::{End, Failure, Line};
 
 const CODES: [Code; 10] = [
     Code::BAD_ENCODING,
@@ -178,4 +178,19 @@ fn twenty_processes_wait_for_their_own_time() {
     worlds.iter_mut().for_each(|world| world.pass(3600 * S));
     let requests: usize = worlds.iter().map(|world| world.log.len()).sum();
     assert!(requests < 20 * 100, "{requests}");
+}
+
+#[test]
+fn a_session_that_was_ended_for_a_pmda_that_stood_still_is_opened_again() {
+    let mut world = World::new(Runtime::of("9.0.7"), Reach::Socket);
+    world.pass(100 * S);
+    assert_eq!(world.process.state(), State::Streaming);
+    world.streams.clear();
+    world.process.ended(world.now, Line::Main, End::Halted);
+    world.settle();
+    assert_eq!(world.process.state(), State::Refused);
+    assert!(world.process.reason().contains("stood still"), "{}", world.process.reason());
+    world.pass(11 * S);
+    assert_eq!(world.process.state(), State::Streaming);
+    assert_eq!(world.process.counts(), (1, 1));
 }
