@@ -16,4 +16,9 @@ impl Counter {
         let advanced = self.value.wrapping_sub(before.value) & mask;
         if advanced > mask / 2 { 0 } else { advanced }
     }
+
+    /// Whether the counter went back since `before`.
+    pub(super) fn is_back(self, before: Self) -> bool {
+        self.value != before.value && self.since(before) == 0
+    }
 }

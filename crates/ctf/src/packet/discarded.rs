@@ -37,7 +37,13 @@ impl DiscardTracker {
     /// Adds a packet without counting what was lost before it: the first after joining a live
     /// stream.
     pub fn skip(&mut self, info: &PacketInfo) {
-        self.discarded = info.discarded.or(self.discarded);
+        // A packet that follows the last one begins nothing: LTTng 2.13 writes 0 at times into one that its live timer
+        // ends (docs/protocols/ctf.md (iii)). The next one has the count that goes on.
+        let next = info.sequence.zip(self.sequence).is_some_and(|(now, last)| now.since(last) == 1);
+        let back = info.discarded.zip(self.discarded).is_some_and(|(now, last)| now.is_back(last));
+        if !(next && back) {
+            self.discarded = info.discarded.or(self.discarded);
+        }
         self.sequence = info.sequence.or(self.sequence);
     }
 }
@@ -66,9 +72,21 @@ mod tests {
         assert_eq!(lost(6, 7), (0, 0));
         assert_eq!(lost(9, 10), (3, 2));
         assert_eq!(lost(9, 10), (0, 0), "the same again");
-        assert_eq!(lost(10, u64::from(u32::MAX)), (0, 0), "far back: a new beginning");
-        assert_eq!(lost(11, 1), (2, 0), "32 bits wrap");
+        assert_eq!(lost(1, u64::from(u32::MAX)), (0, 0), "far back: a new beginning");
+        assert_eq!(lost(2, 1), (2, 0), "32 bits wrap");
         assert_eq!(lost(0, 0), (0, 0), "a new beginning");
+    }
+
+    /// What LTTng 2.13.9 wrote: 235,661 events in all, of which 29,141 counted twice.
+    #[test]
+    fn a_count_of_0_between_others_is_none() {
+        let mut losses = DiscardTracker::default();
+        let counts = [(6, 24_857), (7, 29_141), (8, 0), (9, 59_288), (10, 59_288), (22, 235_661)];
+        let lost: Vec<u64> =
+            counts.map(|(n, count)| losses.packet(&packet(n, count)).events).into();
+        assert_eq!(lost, [24_857, 4_284, 0, 30_147, 0, 176_373]);
+        assert_eq!(losses.packet(&packet(0, 0)).events, 0, "a new beginning");
+        assert_eq!(losses.packet(&packet(1, 7)).events, 7);
     }
 
     #[test]
