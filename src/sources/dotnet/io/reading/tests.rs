@@ -1,6 +1,7 @@
 //! Streams over a pair of sockets.
 
 use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::*;
