@@ -79,7 +79,7 @@ pub struct TableDef {
     /// Each row belongs to one peer and is removed with it; else all peers share the rows.
     pub of_peer: bool,
     /// Most rows. A shared table gives them to the keys that add most to the cell `score`: see
-    /// [`crate::store::rows`].
+    /// `store::rows`.
     pub max: usize,
     /// Most rows of one peer in a table of peers, as in a shared table; 0: as many as there is room
     /// for.

@@ -31,7 +31,7 @@ impl Store {
         Some(result)
     }
 
-    /// The row of a key: its own, the rest (see [`crate::store::rows`]), or `None` if there is no
+    /// The row of a key: its own, the rest (see `store::rows`), or `None` if there is no
     /// room. In a table of peers it belongs to `peer` and is removed with it.
     pub fn row(
         &self,

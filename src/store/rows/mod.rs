@@ -2,7 +2,7 @@
 //! it, or many do. Where there are more keys than rows, [`top`] says who has one, and what the others
 //! add is in the row [`OTHER`]: of all peers, or `PEER::other` in a table of peers.
 //!
-//! A counter never falls: a key that gets a row again within [`KEPT`] goes on from the row's values,
+//! A counter never falls: a key that gets a row again within [`kept::KEPT`] goes on from the row's values,
 //! and what it has added meanwhile stays in the other row.
 
 mod kept;
