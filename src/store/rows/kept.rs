@@ -11,7 +11,7 @@ use crate::catalogue::RowLayout;
 
 /// Counters are kept for so long.
 pub(super) const KEPT: Duration = Duration::from_secs(3600);
-/// Most keys of a group whose counters are kept; the oldest goes first.
+/// Most keys of a group whose counters are kept; the oldest goes first, and begins at 0 if it comes again.
 const KEYS: usize = 1024;
 
 /// The counters of one row.

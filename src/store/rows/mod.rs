@@ -176,13 +176,13 @@ impl Rows {
         })
     }
 
-    /// Forgets what was kept too long. Scores of shared rows are brought up to date: so they tell when
-    /// something was added, within a sweep. Those of a peer's are when more keys come than there are
-    /// rows.
+    /// Forgets what was kept too long. Scores of the rows of a full shared table are brought up to date:
+    /// so they tell when something was added, within a sweep. Those of a peer's are when more keys come
+    /// than there are rows.
     pub(super) fn sweep(&mut self, def: &TableDef, now: Duration) {
         self.now = now.max(self.now);
         for group in self.groups.values_mut() {
-            if !def.of_peer {
+            if !def.of_peer && group.top.len() >= def.max {
                 group.top.refresh(def.score.get(), now);
             }
             group.top.forget(now);

@@ -147,8 +147,8 @@ impl Top {
         self.places.push(Place { row, sum, score, active: now, taken: None });
     }
 
-    /// A key without a row adds to its score. Returns the number of the place that is its own now;
-    /// `make` gives it the row, and is told which row loses it.
+    /// A key without a row adds to its score. Returns its row if it takes a place: `make` is told which
+    /// row loses it, and makes the new one.
     pub(super) fn add(
         &mut self,
         key: &str,

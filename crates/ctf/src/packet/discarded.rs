@@ -37,8 +37,8 @@ impl DiscardTracker {
     /// Adds a packet without counting what was lost before it: the first after joining a live
     /// stream.
     pub fn skip(&mut self, info: &PacketInfo) {
-        // A packet that follows the last one begins nothing: LTTng 2.13 writes 0 at times into one that its live timer
-        // ends (docs/protocols/ctf.md (iii)). The next one has the count that goes on.
+        // A packet that follows the last one begins nothing: tracers write 0 at times into one that a timer ends
+        // (docs/protocols/ctf.md (iii)). The next one has the count that goes on.
         let next = info.sequence.zip(self.sequence).is_some_and(|(now, last)| now.since(last) == 1);
         let back = info.discarded.zip(self.discarded).is_some_and(|(now, last)| now.is_back(last));
         if !(next && back) {
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(lost(0, 0), (0, 0), "a new beginning");
     }
 
-    /// What LTTng 2.13.9 wrote: 235,661 events in all, of which 29,141 counted twice.
+    /// What a tracer wrote: 235,661 events in all, of which 29,141 counted twice.
     #[test]
     fn a_count_of_0_between_others_is_none() {
         let mut losses = DiscardTracker::default();

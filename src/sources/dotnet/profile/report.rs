@@ -33,15 +33,15 @@ pub(super) fn rows(named: &Named, owner: &str, sink: &mut dyn Sink) {
     let mut stacks: Vec<(&str, u64)> = named.stacks.iter().map(|(n, t)| (&**n, *t)).collect();
     stacks.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then(a.cmp(b)));
     stacks.extend((named.other > 0).then_some((OTHER, named.other)));
-    for (slot, (name, time)) in (0..).zip(stacks) {
-        add(m::STACKS, (slot, owner), ("stack", name), &[(m::STACK_SAMPLES, time)], sink);
+    for (name, time) in stacks {
+        add(m::STACKS, owner, ("stack", name), &[(m::STACK_SAMPLES, time)], sink);
     }
     let mut methods: Vec<(&str, (u64, u64))> =
         named.methods.iter().map(|(name, times)| (&**name, *times)).collect();
     methods.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then(a.cmp(b)));
-    for (slot, (name, (own, total))) in (0..).zip(methods) {
+    for (name, (own, total)) in methods {
         let more = [(m::METHOD_SELF, own), (m::METHOD_TOTAL, total)];
-        add(m::METHODS, (slot, owner), ("method", name), &more, sink);
+        add(m::METHODS, owner, ("method", name), &more, sink);
     }
     for table in [m::STACKS, m::METHODS] {
         sink.update(Update::FreeRows { table });
@@ -55,19 +55,22 @@ pub fn forget_rows(sink: &mut dyn Sink) {
     }
 }
 
+/// The slot of each row in turn: there may be more rows than a session has slots.
+const SLOT: u32 = 0;
+
 fn add(
     table: TableId,
-    (slot, owner): (u32, &str),
+    owner: &str,
     label: (&'static str, &str),
     more: &[(RowItem, u64)],
     sink: &mut dyn Sink,
 ) {
     let key = [owner, "::", label.1].concat();
-    sink.update(Update::Row { table, slot, key: Some(&key) });
+    sink.update(Update::Row { table, slot: SLOT, key: Some(&key) });
     let labels = [("process", owner), label];
-    sink.update(Update::RowLabels { table, slot, labels: &labels });
+    sink.update(Update::RowLabels { table, slot: SLOT, labels: &labels });
     for (item, more) in more.iter().filter(|(_, more)| *more > 0) {
-        sink.update(Update::RowCount { slot, item: *item, more: *more });
+        sink.update(Update::RowCount { slot: SLOT, item: *item, more: *more });
     }
 }
 

@@ -40,6 +40,9 @@ impl Clock for Fake {
     }
 }
 
+/// Slots of a session: what is bound to others is lost.
+const SLOTS: u32 = 32_768;
+
 /// Rows by name, and counts.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rows {
@@ -52,6 +55,7 @@ impl Sink for Rows {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Row { table, slot, key } => {
+                assert!(slot < SLOTS);
                 let name = key.and_then(|key| key.strip_prefix("w:7::")).expect("its own row");
                 self.bound.insert((table.index(), slot), name.to_owned());
             }
@@ -217,6 +221,22 @@ fn a_reset_takes_the_rows_away_and_gives_their_places_to_others() {
     profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
     profile.finish(None, OWNER, &mut rows);
     assert_eq!(rows.rows, once);
+}
+
+#[test]
+fn no_time_is_lost_with_more_methods_than_slots() {
+    let many = u64::from(SLOTS) + 10;
+    let named = super::weigh::Named {
+        stacks: (0..many).map(|n| (format!("A.M{n}"), n + 1)).collect(),
+        methods: (0..many).map(|n| (format!("A.M{n}").into(), (n + 1, n + 2))).collect(),
+        other: 7,
+        ..Default::default()
+    };
+    let mut rows = Rows::default();
+    super::report::rows(&named, OWNER, &mut rows);
+    let all = (1..=many).sum::<u64>();
+    assert_eq!((rows.sum(m::STACK_SAMPLES), rows.sum(m::METHOD_SELF)), (all + 7, all));
+    assert_eq!(rows.sum(m::METHOD_TOTAL), all + many);
 }
 
 #[test]
