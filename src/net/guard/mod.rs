@@ -1,8 +1,9 @@
 //! Ends connections of a PMDA that stands still.
 //!
-//! A program whose runtime writes to us while it ends waits for us. If the PMDA is stopped, by SIGSTOP or a debugger, it would wait for ever, and nothing within the PMDA can help. So a small
-//! second process has duplicates of such connections. It shuts them down when the PMDA has said nothing for some
-//! seconds, or is gone: what the program writes fails then, and it ends.
+//! A program whose runtime writes to us while it ends waits for us. If the PMDA is stopped, by SIGSTOP or a
+//! debugger, it would wait for ever, and nothing within the PMDA can help. So a small second process has duplicates
+//! of such connections. It shuts them down when the PMDA has said nothing for some seconds, or is gone: what the
+//! program writes fails then, and it ends.
 
 mod child;
 mod held;

@@ -363,7 +363,7 @@ impl Sums {
             }
         }
         if let Some(threads) = self.pool_threads.take()
-            && !system.has(Counter::PoolThreads)
+            && (no_counters || !system.has(Counter::PoolThreads))
         {
             let value = Value::U64(threads.into());
             sink.update(Update::Set { item: m::POOL_THREADS, value });

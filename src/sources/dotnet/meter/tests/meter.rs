@@ -144,6 +144,21 @@ fn figures_of_events_and_counters_are_counted_once() {
 }
 
 #[test]
+fn threads_of_the_pool_are_those_of_events_when_counters_no_longer_come() {
+    let (mut meter, mut seen) = started(EVENTS);
+    let worker = |meter: &mut Meter, seen: &mut Seen, active| {
+        meter.clr(&At::default(), &Decoded::WorkerStart { active, retired: 0, clr: 0 }, seen);
+        meter.report(seen);
+    };
+    meter.counter(Duration::from_secs(1), Counter::PoolThreads, 9.0, 1.0, &mut seen);
+    worker(&mut meter, &mut seen, 4);
+    assert_eq!(seen.count(m::POOL_THREADS), 9, "the counter has all");
+    meter.stream(Settings { no_counters: true, ..EVENTS }, &mut seen);
+    worker(&mut meter, &mut seen, 5);
+    assert_eq!(seen.count(m::POOL_THREADS), 5);
+}
+
+#[test]
 fn what_only_counters_count_has_no_value_without_them() {
     let (mut meter, mut seen) = started(EVENTS);
     let values = |seen: &Seen| {
