@@ -18,9 +18,8 @@
 //! # }
 //! ```
 //!
-//! [`Session::records`] copies the values of each event into a [`Record`]; [`Records::read`] lends one
-//! that is used again. [`Session::reader`] and a [`MergeVisitor`](crate::MergeVisitor) avoid the
-//! copies.
+//! [`Session::records`] copies the values of events for [`Record`](crate::Record)s; [`Records::read`]
+//! lends one of them. [`Session::reader`] and a [`MergeVisitor`](crate::MergeVisitor) avoid the copies.
 
 mod directory;
 mod error;

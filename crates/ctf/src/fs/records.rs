@@ -1,6 +1,7 @@
 //! Events as copied values.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::Error;
@@ -8,28 +9,36 @@ use super::reader::Reader;
 use crate::error::PacketError;
 use crate::packet::{Discarded, Event, Packet};
 use crate::plan::NodeId;
-use crate::record::{Flat, Record};
+use crate::record::{Batch, Context, Flat, Record};
 use crate::stream::MergeVisitor;
+use crate::trace::EventPlan;
 use crate::visit::{Packed, Visitor};
 
 /// Events that are read at once, and the bytes of their copies beyond which there are fewer.
-const EVENTS: usize = 64;
+const EVENTS: usize = 128;
 const BYTES: usize = 64 << 10;
 
 /// The events of all streams of a [`Session`](super::Session) in time order. An error does not end
 /// the iteration.
 ///
-/// [`Self::read`] lends each event and allocates nothing for most of them; the iterator clones it,
-/// which takes one or two allocations.
+/// [`Self::read`] lends each event; the iterator clones it, which copies no values.
 #[derive(Debug)]
 pub struct Records<'t> {
     reader: Reader<'t>,
+    /// The events that were read at once.
     collector: Collector<'t>,
+    /// Their values.
+    batch: Arc<Batch<'t>>,
+    /// The next of them.
+    next: usize,
+    /// The one that was lent last.
+    lent: Option<Record<'t>>,
 }
 
 impl<'t> Records<'t> {
     pub(super) fn new(reader: Reader<'t>) -> Self {
-        Self { reader, collector: Collector::default() }
+        let (collector, batch) = Default::default();
+        Self { reader, collector, batch, next: 0, lent: None }
     }
 
     /// The next event, until the next call. `None`: the end of all streams.
@@ -53,26 +62,56 @@ impl<'t> Records<'t> {
     /// [`Error`]: a packet, or the rest of it, cannot be decoded, or a file cannot be read. The next
     /// call continues after it.
     pub fn read(&mut self) -> Result<Option<&Record<'t>>, Error> {
+        let Some((event, items)) = self.advance()? else { return Ok(None) };
+        if let Some(record) = &mut self.lent {
+            (record.class, record.stream) = (event.class, event.stream);
+            (record.cycles, record.nanoseconds) = (event.cycles, event.nanoseconds);
+            record.items = items;
+        } else {
+            self.lent = Some(event.record(items, self.batch.clone()));
+        }
+        Ok(self.lent.as_ref())
+    }
+
+    /// The next event, and which of the batch's items are its own.
+    #[inline]
+    fn advance(&mut self) -> Result<Option<(Collected<'t>, Range<usize>)>, Error> {
         loop {
-            let collector = &mut self.collector;
-            let due = collector.faults.front().is_some_and(|fault| fault.before <= collector.next);
-            if due && let Some(fault) = collector.faults.pop_front() {
+            let faults = &mut self.collector.faults;
+            let due = faults.front().is_some_and(|fault| fault.before <= self.next);
+            if due && let Some(fault) = faults.pop_front() {
                 let path = self.reader.stream(fault.stream).map(|(_, path)| path.to_owned());
                 let path = path.unwrap_or_default();
                 return Err(Error::Packet { path, error: fault.error });
             }
-            if collector.next < collector.filled {
-                collector.next += 1;
-                return Ok(self.collector.records.get(self.collector.next - 1));
+            if self.next < self.collector.complete
+                && let Some(event) = self.collector.events.get(self.next)
+            {
+                let before = self.next.checked_sub(1).and_then(|n| self.collector.events.get(n));
+                self.next += 1;
+                return Ok(Some((*event, before.map_or(0, |event| event.end)..event.end)));
             }
-            (collector.next, collector.filled, collector.bytes) = (0, 0, 0);
-            match self.reader.read(EVENTS, collector) {
-                Ok(true) => {}
-                Ok(false) if self.collector.faults.is_empty() => return Ok(None),
-                Ok(false) => {}
-                Err(error) => return Err(error),
+            if !self.refill()? && self.collector.faults.is_empty() {
+                return Ok(None);
             }
         }
+    }
+
+    /// Reads some events, into the memory of those before if nobody has kept one of them. `false`: the
+    /// end of all streams.
+    fn refill(&mut self) -> Result<bool, Error> {
+        (self.next, self.lent) = (0, None);
+        match Arc::get_mut(&mut self.batch) {
+            Some(batch) => std::mem::swap(batch, &mut self.collector.batch),
+            None => self.collector.batch.contexts.clone_from(&self.batch.contexts),
+        }
+        self.collector.clear();
+        let read = self.reader.read(EVENTS, &mut self.collector);
+        match Arc::get_mut(&mut self.batch) {
+            Some(batch) => std::mem::swap(batch, &mut self.collector.batch),
+            None => self.batch = Arc::new(std::mem::take(&mut self.collector.batch)),
+        }
+        read
     }
 }
 
@@ -80,23 +119,42 @@ impl<'t> Iterator for Records<'t> {
     type Item = Result<Record<'t>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().map(|record| record.cloned()).transpose()
+        match self.advance() {
+            Ok(next) => next.map(|(event, items)| Ok(event.record(items, self.batch.clone()))),
+            Err(error) => Some(Err(error)),
+        }
     }
 }
 
 /// Collects the values of some events.
 #[derive(Debug, Default)]
 struct Collector<'t> {
-    /// The packet context of each stream.
-    contexts: Vec<Arc<Flat<'t>>>,
-    /// Events, of which the first ones are complete; the others are for later ones.
-    records: Vec<Record<'t>>,
-    filled: usize,
-    /// The first one that was not returned.
-    next: usize,
-    /// Bytes of the complete ones.
-    bytes: usize,
+    /// Of the events that are being read. A packet context changes before the first one only.
+    batch: Batch<'t>,
+    /// The events; at most the last one has no end.
+    events: Vec<Collected<'t>>,
+    /// Those that have.
+    complete: usize,
     faults: VecDeque<Fault>,
+}
+
+/// An event whose values are in a [`Batch`].
+#[derive(Clone, Copy, Debug)]
+struct Collected<'t> {
+    class: &'t EventPlan,
+    stream: usize,
+    cycles: u64,
+    nanoseconds: Option<i128>,
+    /// Where its items end.
+    end: usize,
+}
+
+impl<'t> Collected<'t> {
+    #[inline]
+    fn record(self, items: Range<usize>, batch: Arc<Batch<'t>>) -> Record<'t> {
+        let Self { class, stream, cycles, nanoseconds, .. } = self;
+        Record { class, stream, cycles, nanoseconds, batch, items }
+    }
 }
 
 /// A malformed packet.
@@ -109,98 +167,94 @@ struct Fault {
 }
 
 impl<'t> Collector<'t> {
-    #[inline]
-    fn values(&mut self, put: impl FnOnce(&mut Flat<'t>)) {
-        if let Some(record) = self.records.get_mut(self.filled) {
-            put(&mut record.values);
-        }
+    fn clear(&mut self) {
+        self.batch.values.clear();
+        self.events.clear();
+        self.complete = 0;
     }
 }
 
 impl<'t, 'a> MergeVisitor<'t, 'a> for Collector<'t> {
     fn packet(&mut self, stream: usize, packet: &Packet<'t, 'a>, _: Discarded) {
-        let (class, mut context) = (packet.stream(), Flat::default());
-        context.begin(class.context_nodes(), class.context_scopes());
-        if let Err(error) = packet.visit_context(&mut context) {
+        let (class, mut values) = (packet.stream(), Flat::default());
+        values.begin(class.context_nodes());
+        if let Err(error) = packet.visit_context(&mut values) {
             self.fault(stream, &error);
-            context = Flat::default();
+            values = Flat::default();
         }
-        if self.contexts.len() <= stream {
-            self.contexts.resize_with(stream + 1, Arc::default);
+        let (nodes, scopes) = (class.context_nodes(), class.context_scopes());
+        let contexts = &mut self.batch.contexts;
+        if contexts.len() <= stream {
+            contexts.resize_with(stream + 1, Arc::default);
         }
-        if let Some(slot) = self.contexts.get_mut(stream) {
-            *slot = Arc::new(context);
+        if let Some(slot) = contexts.get_mut(stream) {
+            *slot = Arc::new(Context { nodes, scopes, values });
         }
     }
 
     fn fault(&mut self, stream: usize, error: &PacketError) {
-        self.faults.push_back(Fault { before: self.filled, stream, error: error.clone() });
+        self.events.truncate(self.complete);
+        self.batch.values.drop_incomplete();
+        self.faults.push_back(Fault { before: self.complete, stream, error: error.clone() });
     }
 
+    #[inline]
     fn event(&mut self, stream: usize, event: &Event<'t>, nanoseconds: Option<i128>) {
         let (class, cycles) = (event.class, event.cycles);
-        if self.records.len() <= self.filled {
-            let (packet, values) = (Arc::default(), Flat::default());
-            self.records.push(Record { class, stream, cycles, nanoseconds, packet, values });
-        }
-        let Some(record) = self.records.get_mut(self.filled) else { return };
-        (record.class, record.stream) = (class, stream);
-        (record.cycles, record.nanoseconds) = (cycles, nanoseconds);
-        if let Some(context) = self.contexts.get(stream)
-            && !Arc::ptr_eq(context, &record.packet)
-        {
-            record.packet = context.clone();
-        }
-        record.values.begin(class.nodes(), class.scopes());
+        self.events.push(Collected { class, stream, cycles, nanoseconds, end: 0 });
+        self.batch.values.begin(class.nodes());
     }
 
     #[inline]
     fn done(&mut self, _: usize) {
-        self.bytes += self.records.get(self.filled).map_or(0, |record| record.values.bytes());
-        self.filled += 1;
+        let end = self.batch.values.end();
+        if let Some(event) = self.events.get_mut(self.complete) {
+            event.end = end;
+            self.complete += 1;
+        }
     }
 
     #[inline]
     fn more(&mut self) -> bool {
-        self.bytes < BYTES
+        self.batch.values.size() < BYTES
     }
 }
 
 impl<'a> Visitor<'a> for Collector<'_> {
     #[inline]
     fn unsigned(&mut self, node: NodeId, value: u64) {
-        self.values(|values| values.unsigned(node, value));
+        self.batch.values.unsigned(node, value);
     }
 
     #[inline]
     fn signed(&mut self, node: NodeId, value: i64) {
-        self.values(|values| values.signed(node, value));
+        self.batch.values.signed(node, value);
     }
 
     #[inline]
     fn float(&mut self, node: NodeId, value: f64) {
-        self.values(|values| values.float(node, value));
+        self.batch.values.float(node, value);
     }
 
     fn string(&mut self, node: NodeId, value: &'a [u8]) {
-        self.values(|values| values.string(node, value));
+        self.batch.values.string(node, value);
     }
 
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        self.values(|values| values.blob(node, value));
+        self.batch.values.blob(node, value);
     }
 
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
-        self.values(|values| values.packed(node, items));
+        self.batch.values.packed(node, items);
     }
 
     #[inline]
     fn open(&mut self, node: NodeId, count: u64) {
-        self.values(|values| values.open(node, count));
+        self.batch.values.open(node, count);
     }
 
     #[inline]
     fn close(&mut self, node: NodeId) {
-        self.values(|values| values.close(node));
+        self.batch.values.close(node);
     }
 }

@@ -1,87 +1,116 @@
-//! The values of an event one after the other, as a visitor gets them.
+//! The values of events one after the other, as a visitor gets them.
+
+use std::ops::Range;
 
 use super::value::View;
 use crate::plan::{Kind, Node, NodeId};
-use crate::schema::{Encoding, Scope};
+use crate::schema::Encoding;
 use crate::string;
 use crate::visit::{Packed, Visitor};
 
-/// Copied bytes beyond which the memory of an event is not kept for the next one.
-const KEPT: usize = 8 << 10;
+/// Copied bytes beyond which the memory is not kept for later events.
+const KEPT: usize = 256 << 10;
 
 /// A value, or the start of a compound field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     pub(super) node: NodeId,
+    /// Number of bytes of a text or BLOB; of a compound field, the number of items in it. A packet's
+    /// limits are far below 4 GiB of either.
+    pub(super) size: u32,
     /// The bits of a number, or where the bytes of a text or BLOB begin.
     pub(super) data: u64,
-    /// Number of these bytes; of a compound field, the number of items in it.
-    pub(super) size: usize,
 }
 
-/// The values of one event, or of one packet context. Names, kinds and mappings are those of the
-/// nodes; hidden fields are left out. Used again, it allocates nothing for most events.
+/// The values of some events, those of hidden fields too. Names, kinds and mappings are those of the
+/// nodes. Used again, it allocates nothing for most events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flat<'t> {
+    /// Those of the event whose values come.
     nodes: &'t [Node],
-    scopes: &'t [(Scope, NodeId)],
     items: Vec<Item>,
-    text: String,
-    blobs: Vec<u8>,
+    /// Texts, which are UTF-8, and BLOBs.
+    bytes: Vec<u8>,
     /// The items of open compound fields.
     open: Vec<usize>,
+    /// Numbers of items and of bytes of complete events.
+    complete: (usize, usize),
 }
 
 impl<'t> Flat<'t> {
-    /// Begins anew with values of these nodes.
-    pub(crate) fn begin(&mut self, nodes: &'t [Node], scopes: &'t [(Scope, NodeId)]) {
-        (self.nodes, self.scopes) = (nodes, scopes);
-        if self.items.capacity() * size_of::<Item>() > KEPT {
-            self.items = Vec::new();
-        }
-        if self.text.capacity() > KEPT {
-            self.text = String::new();
-        }
-        if self.blobs.capacity() > KEPT {
-            self.blobs = Vec::new();
-        }
-        self.items.clear();
-        self.text.clear();
-        self.blobs.clear();
+    /// Begins an event with these nodes.
+    #[inline]
+    pub(crate) fn begin(&mut self, nodes: &'t [Node]) {
+        self.nodes = nodes;
+    }
+
+    /// Ends an event. Returns where its items end.
+    #[inline]
+    pub(crate) fn end(&mut self) -> usize {
+        self.complete = (self.items.len(), self.bytes.len());
+        self.items.len()
+    }
+
+    /// Drops what came of an event that has no end.
+    pub(crate) fn drop_incomplete(&mut self) {
+        self.items.truncate(self.complete.0);
+        self.bytes.truncate(self.complete.1);
         self.open.clear();
     }
 
+    /// Begins anew, with the same memory if it is not too much.
+    pub(crate) fn clear(&mut self) {
+        if self.items.capacity() * size_of::<Item>() > KEPT {
+            self.items = Vec::new();
+        }
+        if self.bytes.capacity() > KEPT {
+            self.bytes = Vec::new();
+        }
+        self.complete = (0, 0);
+        self.drop_incomplete();
+    }
+
     /// Bytes of all copies.
-    pub(crate) const fn bytes(&self) -> usize {
-        self.items.len() * size_of::<Item>() + self.text.len() + self.blobs.len()
-    }
-
-    /// The values of a scope.
-    pub(super) fn scope(&self, scope: Scope) -> View<'_> {
-        let at = self.scopes.iter().position(|(s, _)| *s == scope);
-        // Scopes are in the order of their nodes.
-        let from = |at: Option<usize>| {
-            let root = at.and_then(|at| self.scopes.get(at));
-            root.map_or(self.items.len(), |(_, root)| {
-                self.items.partition_point(|item| item.node < *root)
-            })
-        };
-        let range = from(at)..from(at.map(|at| at + 1));
-        let items = self.items.get(range).unwrap_or_default();
-        View { nodes: self.nodes, items, text: &self.text, blobs: &self.blobs }
-    }
-
     #[inline]
-    fn shown(&self, node: NodeId) -> bool {
-        self.nodes.get(node.index()).is_some_and(|node| !node.hidden)
+    pub(crate) const fn size(&self) -> usize {
+        self.items.len() * size_of::<Item>() + self.bytes.len()
+    }
+
+    /// The items of all events.
+    pub(super) const fn items(&self) -> Range<usize> {
+        0..self.items.len()
+    }
+
+    /// The values of an event's nodes from one up to another; `items`: where those of the event are.
+    pub(super) fn view<'r>(
+        &'r self,
+        nodes: &'r [Node],
+        items: Range<usize>,
+        (from, to): (Option<NodeId>, Option<NodeId>),
+    ) -> View<'r> {
+        let items = self.items.get(items).unwrap_or_default();
+        let place = |node: Option<NodeId>| {
+            node.map_or(items.len(), |node| items.partition_point(|item| item.node < node))
+        };
+        let items = items.get(place(from)..place(to)).unwrap_or_default();
+        View { nodes, items, bytes: &self.bytes }
     }
 
     #[inline]
     fn put(&mut self, node: NodeId, data: u64, size: usize) {
-        if self.shown(node) {
-            self.items.push(Item { node, data, size });
-        }
+        self.items.push(Item { node, size: short(size), data });
     }
+
+    #[inline]
+    fn copy(&mut self, node: NodeId, bytes: &[u8]) {
+        self.put(node, self.bytes.len() as u64, bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+#[inline]
+fn short(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
 }
 
 impl<'a> Visitor<'a> for Flat<'_> {
@@ -101,50 +130,40 @@ impl<'a> Visitor<'a> for Flat<'_> {
     }
 
     fn string(&mut self, node: NodeId, value: &'a [u8]) {
-        if !self.shown(node) {
-            return;
-        }
         let encoding = match self.nodes.get(node.index()).map(|node| node.kind) {
             Some(Kind::String(encoding)) => encoding,
             _ => Encoding::default(),
         };
-        let start = self.text.len();
-        self.text.push_str(&string::decode(value, encoding));
-        self.put(node, start as u64, self.text.len() - start);
+        // Most are, and need no other look until somebody wants the text.
+        if encoding == Encoding::Utf8 && value.is_ascii() {
+            return self.copy(node, value);
+        }
+        self.copy(node, string::decode(value, encoding).as_bytes());
     }
 
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
-        if !self.shown(node) {
-            return;
-        }
-        self.put(node, self.blobs.len() as u64, value.len());
-        self.blobs.extend_from_slice(value);
+        self.copy(node, value);
     }
 
     fn packed(&mut self, node: NodeId, items: Packed<'a>) {
         self.open(node, items.len() as u64);
-        if self.shown(node.next()) {
-            self.items.reserve(items.len());
-            items.each(node.next(), &mut Numbers(&mut self.items));
-        }
+        self.items.reserve(items.len());
+        items.each(node.next(), &mut Numbers(&mut self.items));
         self.close(node);
     }
 
     #[inline]
     fn open(&mut self, node: NodeId, _: u64) {
         self.open.push(self.items.len());
-        self.items.push(Item { node, data: 0, size: 0 });
+        self.items.push(Item { node, size: 0, data: 0 });
     }
 
     #[inline]
-    fn close(&mut self, node: NodeId) {
+    fn close(&mut self, _: NodeId) {
         let Some(start) = self.open.pop() else { return };
-        if !self.shown(node) {
-            return self.items.truncate(start);
-        }
         let size = self.items.len() - start - 1;
         if let Some(item) = self.items.get_mut(start) {
-            item.size = size;
+            item.size = short(size);
         }
     }
 }
@@ -155,7 +174,7 @@ struct Numbers<'v>(&'v mut Vec<Item>);
 impl<'a> Visitor<'a> for Numbers<'_> {
     #[inline]
     fn unsigned(&mut self, node: NodeId, data: u64) {
-        self.0.push(Item { node, data, size: 0 });
+        self.0.push(Item { node, size: 0, data });
     }
 
     #[inline]

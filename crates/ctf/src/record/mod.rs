@@ -4,15 +4,45 @@ mod flat;
 mod value;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) use flat::Flat;
 pub use value::{Elements, Fields, Value};
 
+use crate::plan::{Node, NodeId};
 use crate::schema::Scope;
 use crate::trace::EventPlan;
 
+/// The root structures of the scopes that a class has, in the order of their nodes.
+type Scopes = [(Scope, NodeId)];
+
+/// The nodes of a scope: from its root structure up to that of the next one.
+fn of(scopes: &Scopes, scope: Scope) -> (Option<NodeId>, Option<NodeId>) {
+    let at = scopes.iter().position(|(s, _)| *s == scope);
+    let root = |at: Option<usize>| scopes.get(at?).map(|(_, root)| *root);
+    (root(at), root(at.map(|at| at + 1)))
+}
+
+/// The values of a packet context.
+#[derive(Debug, Default)]
+pub(crate) struct Context<'t> {
+    pub(crate) nodes: &'t [Node],
+    pub(crate) scopes: &'t [(Scope, NodeId)],
+    pub(crate) values: Flat<'t>,
+}
+
+/// The values of some events, and the packet context of each stream, by its number.
+#[derive(Debug, Default)]
+pub(crate) struct Batch<'t> {
+    pub(crate) values: Flat<'t>,
+    pub(crate) contexts: Vec<Arc<Context<'t>>>,
+}
+
 /// An event with copies of its values. Names are those of the trace.
+///
+/// The values of events that are read at once are in memory that they share: a record that is kept
+/// keeps up to 64 KiB of other ones, or one larger event.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Record<'t> {
@@ -25,9 +55,10 @@ pub struct Record<'t> {
     /// Nanoseconds from the origin of the clock, usually 1970-01-01; `None`: the stream has no
     /// clock.
     pub nanoseconds: Option<i128>,
-    /// The packet context, shared by the events of a packet.
-    pub(crate) packet: Arc<Flat<'t>>,
-    pub(crate) values: Flat<'t>,
+    /// The values of this event and of others.
+    pub(crate) batch: Arc<Batch<'t>>,
+    /// Which of them are this event's.
+    pub(crate) items: Range<usize>,
 }
 
 impl Record<'_> {
@@ -46,28 +77,35 @@ impl Record<'_> {
         scopes.iter().find_map(|fields| fields(self).get(name))
     }
 
+    fn scope(&self, scope: Scope) -> Fields<'_> {
+        let scope = of(self.class.scopes(), scope);
+        Fields(self.batch.values.view(self.class.nodes(), self.items.clone(), scope))
+    }
+
     /// The packet context.
     #[must_use]
     pub fn packet_context(&self) -> Fields<'_> {
-        Fields(self.packet.scope(Scope::PacketContext))
+        let Some(context) = self.batch.contexts.get(self.stream) else { return Fields::default() };
+        let Context { nodes, scopes, values } = &**context;
+        Fields(values.view(nodes, values.items(), of(scopes, Scope::PacketContext)))
     }
 
     /// The common context, of all event record classes of the stream.
     #[must_use]
     pub fn common_context(&self) -> Fields<'_> {
-        Fields(self.values.scope(Scope::CommonContext))
+        self.scope(Scope::CommonContext)
     }
 
     /// The specific context, of the event record class.
     #[must_use]
     pub fn specific_context(&self) -> Fields<'_> {
-        Fields(self.values.scope(Scope::Context))
+        self.scope(Scope::Context)
     }
 
     /// The payload.
     #[must_use]
     pub fn payload(&self) -> Fields<'_> {
-        Fields(self.values.scope(Scope::Payload))
+        self.scope(Scope::Payload)
     }
 }
 

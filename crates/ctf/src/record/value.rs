@@ -35,26 +35,30 @@ pub enum Value<'r> {
 }
 
 /// Items of a record, and what they refer to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct View<'r> {
     pub(super) nodes: &'r [Node],
     pub(super) items: &'r [Item],
-    pub(super) text: &'r str,
-    pub(super) blobs: &'r [u8],
+    /// Texts and BLOBs.
+    pub(super) bytes: &'r [u8],
 }
 
 impl<'r> View<'r> {
-    /// The values one after the other, those of compound fields within them.
+    /// The values one after the other, those of compound fields within them; none of hidden fields.
     fn values(self) -> impl Iterator<Item = (&'r str, Value<'r>)> {
         let mut rest = self.items;
         std::iter::from_fn(move || {
-            let (item, after) = rest.split_first()?;
-            let compound = self.node(item).is_some_and(|node| !node.kind.is_value());
-            let (within, after) =
-                after.split_at_checked(if compound { item.size } else { 0 }).unwrap_or_default();
-            rest = after;
-            let name = self.node(item).map_or("", |node| &*node.name);
-            Some((name, self.value(item, Self { items: within, ..self })))
+            loop {
+                let (item, after) = rest.split_first()?;
+                let node = self.node(item)?;
+                let within = if node.kind.is_value() { 0 } else { item.size as usize };
+                let (within, after) = after.split_at_checked(within).unwrap_or_default();
+                rest = after;
+                if !node.hidden {
+                    let value = self.value(node, item, Self { items: within, ..self });
+                    return Some((&*node.name, value));
+                }
+            }
         })
     }
 
@@ -62,11 +66,10 @@ impl<'r> View<'r> {
         self.nodes.get(item.node.index())
     }
 
-    fn value(self, item: &Item, within: Self) -> Value<'r> {
-        let Some(node) = self.node(item) else { return Value::Absent };
-        let range = || {
+    fn value(self, node: &'r Node, item: &Item, within: Self) -> Value<'r> {
+        let bytes = || {
             let start = usize::try_from(item.data).unwrap_or(usize::MAX);
-            start..start.saturating_add(item.size)
+            self.bytes.get(start..start.saturating_add(item.size as usize)).unwrap_or_default()
         };
         let named = |value: i128, plain| match &node.mappings {
             Some(names) => Value::Enumeration(value, names.first(value).map(|name| &**name)),
@@ -81,8 +84,8 @@ impl<'r> View<'r> {
             Kind::Boolean(_) => Value::Boolean(item.data != 0),
             Kind::BitMap(_) => Value::Unsigned(item.data),
             Kind::Float(_) => Value::Float(f64::from_bits(item.data)),
-            Kind::String(_) => Value::String(self.text.get(range()).unwrap_or_default()),
-            Kind::Blob => Value::Blob(self.blobs.get(range()).unwrap_or_default()),
+            Kind::String(_) => Value::String(str::from_utf8(bytes()).unwrap_or_default()),
+            Kind::Blob => Value::Blob(bytes()),
             Kind::Structure => Value::Structure(Fields(within)),
             Kind::Array(_) => Value::Array(Elements(within)),
             Kind::Variant | Kind::Optional => {
@@ -94,7 +97,7 @@ impl<'r> View<'r> {
 
 /// Named values, in the order of decoding. Fields that the decoder has used and that have no
 /// further information (sizes, ids, time stamps) are left out.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Fields<'r>(pub(super) View<'r>);
 
 impl<'r> Fields<'r> {
@@ -111,8 +114,8 @@ impl<'r> Fields<'r> {
 
     /// Whether there are no fields.
     #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0.items.is_empty()
+    pub fn is_empty(self) -> bool {
+        self.0.values().next().is_none()
     }
 }
 
@@ -151,8 +154,8 @@ impl<'r> Elements<'r> {
 
     /// Whether there are no elements.
     #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0.items.is_empty()
+    pub fn is_empty(self) -> bool {
+        self.0.values().next().is_none()
     }
 }
 
