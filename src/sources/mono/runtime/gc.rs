@@ -22,6 +22,9 @@ const GENERATIONS: [&str; 2] = ["gen0", "gen1"];
 /// Rows of the table of kinds.
 const KINDS: [&str; 5] = ["minor", "major", "major_start", "major_finish", "other"];
 
+/// Longest time of a program's end, in ns.
+const ENDING: u64 = 5_000_000_000;
+
 /// Which collections began and ended in a pause, by generation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stop {
@@ -205,7 +208,7 @@ impl Collections {
 
     /// Counts the pauses up to a time. `ending`: when the program began to end: the last
     /// collection waits up to a second for the profiler's own thread, which is no pause of the
-    /// program.
+    /// program. One that goes on for longer than [`ENDING`] does not end.
     pub(super) fn settle(
         &mut self,
         until: Option<u64>,
@@ -218,7 +221,9 @@ impl Collections {
             if until.is_some_and(|until| pause.ended > until) {
                 return true;
             }
-            if ending.is_some_and(|ending| pause.began >= ending) {
+            if ending.is_some_and(|ending| {
+                (ending..ending.saturating_add(ENDING)).contains(&pause.began)
+            }) {
                 return false;
             }
             kinds.add(pause.kind, [pause.length, 1]);

@@ -112,11 +112,14 @@ fn the_collection_at_the_end_is_no_pause() {
         if !late {
             p.collect(1, 9000, &collection(1));
         }
+        // A program that goes on has not ended.
+        p.collect(1, 5_000_008_001, &collection(0));
         p.report();
         p.end();
-        assert_eq!(p.seen.rows(m::GC_COUNT), map([("gen0", 0), ("gen1", 2)]));
-        assert_eq!(p.seen.sums(m::PAUSE_COUNT), map([("major", 1)]), "{late}");
-        assert_eq!(p.seen.records.len(), 1);
+        assert_eq!(p.seen.rows(m::GC_COUNT), map([("gen0", 1), ("gen1", 2)]));
+        let counts = map([("major", 1), ("minor", 1)]);
+        assert_eq!(p.seen.sums(m::PAUSE_COUNT), counts, "{late}");
+        assert_eq!(p.seen.records.len(), 2);
     }
 }
 
