@@ -28,3 +28,11 @@ verdict "several instances of each" eval "awk '\$2 < 3 { bad++ } END { exit bad 
 context() { curl -sf "$WEB/pmapi/context?hostspec=$1" | grep -o '"context":[0-9]*' | cut -d: -f2; }
 verdict "pmproxy has event metrics by the socket" eval 'curl -sf "$WEB/pmapi/fetch?context=$(context local:)&names=apm.zorka.event.span.count" | grep -q "\"value\":"'
 verdict "and series by redis" eval 'curl -sf "$WEB/series/ping" | grep -q "\"success\":true"'
+
+echo "== one name for one thing"
+one_name() { /usr/bin/python3 "$QA/peers/one_name.py" "$HOST" >"$D/names" 2>&1; }
+verdict "leaves of all runtimes and services are what the sources have" wait_for one_name
+details "$(cat "$D/names")"
+pminfo -h "$HOST" -l apm.service.instances | grep -o '"\(runtime\|service\|source\)":"[a-z0-9/.A-Z]*"' | sort | uniq -c | sort -rn >"$D/labels"
+verdict "each has a runtime" eval 'for r in mono dotnet java zorka; do grep -q "\"runtime\":\"$r\"" "$D/labels" || exit 1; done'
+details "$(cat "$D/labels")"

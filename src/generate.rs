@@ -126,6 +126,7 @@ pub fn help(catalogue: &Catalogue) -> String {
 fn instances(indom: InDom, source: Option<&SourceTable>) -> &'static str {
     match (indom, source) {
         (InDom::Agents, _) => "agent",
+        (InDom::Services, _) => "service",
         (InDom::Peers, Some(s)) => s.name,
         (InDom::Table(table), Some(s)) => s.tables.get(table.index()).map_or("", |t| t.name),
         _ => "",

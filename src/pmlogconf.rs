@@ -16,6 +16,12 @@ pub fn groups(catalogue: &Catalogue) -> Vec<(String, String)> {
         "include",
         &agents,
     )];
+    all.push(group(
+        "runtimes",
+        "what all runtimes and services have in common (pmdaapm)",
+        "include",
+        &["apm.runtime".to_owned(), "apm.service".to_owned()],
+    ));
     let records: Vec<_> = sources
         .iter()
         .flat_map(|s| {

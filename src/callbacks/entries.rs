@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pmda::{Metric, TableError, Tables};
 
-use crate::catalogue::{AGENT_INDOM, Catalogue};
+use crate::catalogue::{AGENT_INDOM, Catalogue, SERVICE_INDOM};
 use crate::events::ParameterNames;
 use crate::model::{
     EventLeaf, InDom, Place, Pmid, Semantics, SourceId, Units, ValueSource, ValueType, component,
@@ -39,6 +39,8 @@ pub(super) struct Entries {
     by_pmid: HashMap<u32, usize>,
     /// Parameters by source and last component of their name: positions in `rows`, ascending.
     by_word: HashMap<(SourceId, String), Vec<usize>>,
+    /// Dynamic metrics that leaves of `apm.runtime` and `apm.service` are made of, by their keys.
+    rolled_up: HashMap<(SourceId, String), usize>,
 }
 
 /// The parameters of a source's records by name.
@@ -124,6 +126,7 @@ impl Entries {
             rows: Vec::new(),
             by_pmid: HashMap::new(),
             by_word: HashMap::new(),
+            rolled_up: HashMap::new(),
         }
     }
 
@@ -133,6 +136,11 @@ impl Entries {
 
     pub(super) fn by_pmid(&self, pmid: u32) -> Option<&Row> {
         self.rows.get(*self.by_pmid.get(&pmid)?)
+    }
+
+    /// The dynamic metric with a key, if a leaf is made of it.
+    pub(super) fn rolled_up(&self, source: SourceId, key: &str) -> Option<&Row> {
+        self.rows.get(*self.rolled_up.get(&(source, key.to_owned()))?)
     }
 
     /// The parameters of a source by name, for filters.
@@ -145,6 +153,7 @@ impl Entries {
         match row.indom {
             InDom::Null => None,
             InDom::Agents => Some(AGENT_INDOM),
+            InDom::Services => Some(SERVICE_INDOM),
             InDom::Peers => Some(self.catalogue.source(row.source?)?.indom.serial),
             InDom::Table(table) => Some(self.catalogue.table(row.source?, table)?.indom.serial),
         }
@@ -176,8 +185,10 @@ impl Entries {
 
     /// Adds a dynamic metric, if it has values, and its parameter metric, if it has one.
     pub(super) fn push_dynamic(&mut self, metric: &Arc<DynamicMetric>, tables: &mut Tables) {
-        let Some(source) = self.catalogue.source(metric.source) else { return };
-        let (source, keeps, spec) = (source.name, source.keeps_values, &metric.spec);
+        let catalogue = Arc::clone(&self.catalogue);
+        let Some(source_table) = catalogue.source(metric.source) else { return };
+        let (source, keeps) = (source_table.name, source_table.keeps_values);
+        let spec = &metric.spec;
         let instant = spec.sem != Semantics::Counter;
         let row = Row {
             name: format!("apm.{source}.{}.{}", spec.place.node().unwrap_or_default(), spec.path),
@@ -208,6 +219,9 @@ impl Entries {
             help,
             ..row.clone()
         };
+        if source_table.rolls_up(&spec.key) {
+            self.rolled_up.insert((metric.source, spec.key.clone()), self.rows.len());
+        }
         if spec.place.node().is_some() {
             let metric = self.push(row, spec.sem);
             add(tables, &metric);

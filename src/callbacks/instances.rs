@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use pmda::{InDom, Tables};
 
-use crate::catalogue::AGENT_INDOM;
+use crate::catalogue::{AGENT_INDOM, SERVICE_INDOM};
+use crate::model::SourceId;
 use crate::store::{Peer, Row};
 
 /// Peers by instance number.
@@ -14,11 +15,24 @@ pub(super) type Peers = BTreeMap<u32, Arc<Peer>>;
 /// Rows of a table by instance number.
 pub(super) type Rows = BTreeMap<u32, Arc<Row>>;
 
+/// A service or program of any source, by instance number.
+pub(super) type Services = BTreeMap<u32, Arc<Service>>;
+
+/// An instance of `apm.service`.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) source: SourceId,
+    pub(super) row: Arc<Row>,
+    /// Unique among the present ones.
+    pub(super) name: String,
+}
+
 /// Instances by the serial numbers of their domains.
 #[derive(Debug, Default)]
 pub(super) struct Instances {
     peers: HashMap<u32, Peers>,
     rows: HashMap<u32, Rows>,
+    services: Services,
     /// Rows that have or had a value of a dynamic metric, by domain and column.
     columns: HashMap<(u32, u16), Rows>,
     /// Domains that changed after libpcp_pmda's table was filled.
@@ -36,6 +50,33 @@ impl Instances {
 
     pub(super) fn rows(&self, serial: u32) -> Option<&Rows> {
         self.rows.get(&serial)
+    }
+
+    pub(super) const fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// `protocol`: the name of the source, for a service whose name another source has.
+    pub(super) fn add_service(
+        &mut self,
+        inst: u32,
+        source: SourceId,
+        protocol: &str,
+        row: &Arc<Row>,
+    ) {
+        let same = |service: &Arc<Service>| service.name == *row.key && service.source != source;
+        let name = if row.is_rest() || self.services.values().any(same) {
+            format!("{protocol}::{}", row.key)
+        } else {
+            row.key.to_string()
+        };
+        self.services.insert(inst, Arc::new(Service { source, row: Arc::clone(row), name }));
+        self.stale.insert(SERVICE_INDOM);
+    }
+
+    pub(super) fn remove_service(&mut self, inst: u32) {
+        self.services.remove(&inst);
+        self.stale.insert(SERVICE_INDOM);
     }
 
     pub(super) fn add_peer(&mut self, serial: u32, inst: u32, peer: &Arc<Peer>) {
@@ -95,6 +136,10 @@ impl Instances {
             .map(|(id, peer)| (*id, name(peer)))
             .chain(rows.map(|(id, row)| (*id, row.key.to_string())))
             .collect();
+        if serial == SERVICE_INDOM {
+            let all = self.services.iter().map(|(id, service)| (*id, service.name.as_str()));
+            return tables.set_instances(indom, all);
+        }
         tables.set_instances(indom, names.iter().map(|(id, name)| (*id, name.as_str())));
     }
 }

@@ -189,3 +189,24 @@ fn the_view_of_fetches_is_that_of_the_store() {
         assert!(world.instances.columns.is_empty() && world.model.is_empty());
     }
 }
+
+/// The name of a service is its own while no other source has it.
+#[test]
+fn services_of_two_sources_with_one_name() {
+    let mut world = World::new();
+    world.sink(1);
+    world.apply();
+    let rows = world.instances.rows(SERIAL).expect("rows");
+    let row = Arc::clone(rows.values().next().expect("a row"));
+    let mut instances = Instances::default();
+    let names = |instances: &Instances| -> Vec<String> {
+        instances.services().values().map(|service| service.name.clone()).collect()
+    };
+    instances.add_service(1, SHOP, "shop", &row);
+    instances.add_service(2, testkit::TOY, "toy", &row);
+    assert_eq!(names(&instances), [row.key.to_string(), format!("toy::{}", row.key)]);
+    instances.remove_service(1);
+    instances.remove_service(2);
+    instances.add_service(2, testkit::TOY, "toy", &row);
+    assert_eq!(names(&instances), [row.key.to_string()]);
+}

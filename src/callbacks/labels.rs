@@ -4,7 +4,8 @@ use pmda::{InDom, LabelSet, LabelTarget};
 
 use super::entries::Entries;
 use super::instances::Instances;
-use crate::catalogue::{AGENT_INDOM, Catalogue};
+use crate::catalogue::{AGENT_INDOM, Catalogue, SERVICE_INDOM, SourceTable};
+use crate::store::{Peer, Row};
 
 /// The label set of one level; `None` if it has no labels.
 pub(super) fn of(
@@ -17,6 +18,7 @@ pub(super) fn of(
     match target {
         LabelTarget::Domain => one("agent", "apm"),
         LabelTarget::InDom(indom) if indom.serial() == AGENT_INDOM => one("instances", "agent"),
+        LabelTarget::InDom(indom) if indom.serial() == SERVICE_INDOM => one("instances", "service"),
         LabelTarget::InDom(indom) => {
             let (name, ..) = catalogue.indoms().find(|(_, own, _)| own.serial == indom.serial())?;
             one("instances", name)
@@ -38,14 +40,41 @@ fn of_instance(
     instances: &Instances,
 ) -> Option<LabelSet> {
     let serial = indom.serial();
-    let (labels, source): (LabelSet, &str) = match instances.peer(serial, inst) {
-        Some(peer) => {
-            (peer.labels().iter().map(|(k, v)| (&**k, v.as_str())).collect(), peer.protocol())
-        }
-        None => {
-            let (.., source) = catalogue.indoms().find(|(_, i, _)| i.serial == serial)?;
-            (instances.rows(serial)?.get(&inst)?.labels().into_iter().collect(), source.name)
-        }
-    };
-    Some(labels.with("source", source))
+    if serial == SERVICE_INDOM {
+        let service = instances.services().get(&inst)?;
+        return of_row(&service.row, catalogue.source(service.source)?, true);
+    }
+    if let Some(peer) = instances.peer(serial, inst) {
+        return of_peer(peer, catalogue.source(peer.source)?);
+    }
+    let (.., source) = catalogue.indoms().find(|(_, i, _)| i.serial == serial)?;
+    let services = source.service.and_then(|service| source.tables.get(service.table.index()));
+    let of_service = services.is_some_and(|table| table.indom.serial == serial);
+    of_row(instances.rows(serial)?.get(&inst)?, source, of_service)
+}
+
+/// Labels of an instance: its own, and what every instance of every source has: its source, its runtime,
+/// its service if that is known.
+fn labels<K: Into<String>>(
+    source: &SourceTable,
+    service: Option<&str>,
+    own: impl Iterator<Item = (K, String)>,
+) -> LabelSet {
+    let runtime = Some(source.runtime_label).filter(|runtime| !runtime.is_empty());
+    let known = [("runtime", runtime), ("service", service)];
+    let known = known.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let all: LabelSet = known.collect();
+    own.fold(all, |all, (name, value)| all.with(name, value)).with("source", source.name)
+}
+
+fn of_peer(peer: &Peer, source: &SourceTable) -> Option<LabelSet> {
+    let service = peer.service();
+    let service = service.as_deref().and_then(|name| name.split_once("::")).map(|(_, name)| name);
+    let own = peer.labels();
+    Some(labels(source, service, own.iter().map(|(name, value)| (&**name, value.clone()))))
+}
+
+fn of_row(row: &Row, source: &SourceTable, of_service: bool) -> Option<LabelSet> {
+    let service = of_service.then_some(&*row.key);
+    Some(labels(source, service, row.labels().into_iter()))
 }

@@ -30,10 +30,13 @@ use pmda::{
 };
 use store::StoreCall;
 
-use crate::catalogue::{AGENT_INDOM, Stat};
+use crate::catalogue::{AGENT_INDOM, CLUSTERS, SERVICE_INDOM, Stat};
 use crate::clock::now;
 use crate::model::{Rights, SourceId, TableId};
 use crate::store::{Change, Peer, Row, Store};
+
+/// Numbers of services of one source; 64 sources have 31 bits then.
+const SERVICES: u32 = 1 << 25;
 
 /// Requests with more CPU time are counted.
 const LONG: Duration = Duration::from_millis(250);
@@ -63,6 +66,7 @@ impl Callbacks {
     pub fn new(store: Arc<Store>, dir: &Path, tables: &mut Tables) -> Result<Self, StartError> {
         let catalogue = Arc::clone(store.catalogue());
         tables.add_indom(AGENT_INDOM);
+        tables.add_indom(SERVICE_INDOM);
         for (_, indom, _) in catalogue.indoms() {
             tables.add_indom(indom.serial);
         }
@@ -145,7 +149,13 @@ impl Callbacks {
     fn join_row(&mut self, source: SourceId, table: TableId, row: &Arc<Row>) {
         let Some(def) = self.store.catalogue().table(source, table) else { return };
         match self.ids.book.join_row(source, table, row) {
-            Some(id) => self.instances.add_row(def.indom.serial, id, row),
+            Some(id) => {
+                self.instances.add_row(def.indom.serial, id, row);
+                if let Some(inst) = self.service_inst(source, table, id) {
+                    let protocol = self.store.catalogue().name(source);
+                    self.instances.add_service(inst, source, protocol, row);
+                }
+            }
             None => {
                 log::error!("{} {} is not shown: no instance number is left", def.name, row.key);
             }
@@ -156,7 +166,18 @@ impl Callbacks {
         let Some(def) = self.store.catalogue().table(source, table) else { return };
         if let Some(id) = self.ids.book.leave_row(source, table, row, now()) {
             self.instances.remove_row(def.indom.serial, id);
+            if let Some(inst) = self.service_inst(source, table, id) {
+                self.instances.remove_service(inst);
+            }
         }
+    }
+
+    /// The number in `apm.service` of a row of a source's services, which stays as the row's own does:
+    /// the source's number in its upper bits.
+    fn service_inst(&self, source: SourceId, table: TableId, id: u32) -> Option<u32> {
+        let of = self.store.catalogue().source(source)?;
+        let is_service = of.service.is_some_and(|service| service.table == table);
+        (is_service && id < SERVICES).then(|| u32::from(of.cluster / CLUSTERS) * SERVICES + id)
     }
 
     fn row_has(&mut self, source: SourceId, table: TableId, row: &Arc<Row>, column: u16) {

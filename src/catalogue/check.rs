@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::agent::AGENT_INDOM;
 use super::entry::Entry;
+use super::roll_up::SERVICE_INDOM;
 use super::table::{CLUSTERS, DYNAMIC_CLUSTER, EXTRA_CLUSTER, PARAM_CLUSTER, SourceTable};
 use crate::model::{InDom, MetricDef, Place, ROW_ITEMS, STATIC_ITEMS};
 
@@ -12,7 +13,7 @@ const CLUSTER_LIMIT: u32 = 1 << 12;
 const ITEM_LIMIT: u16 = 1 << 10;
 const SERIAL_LIMIT: u32 = 1 << 22;
 /// Names below `apm` that no source may have.
-const RESERVED: [&str; 2] = ["agent", "self"];
+const RESERVED: [&str; 4] = ["agent", "runtime", "self", "service"];
 
 /// Two tables contradict each other, or an id is out of range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,14 +79,15 @@ pub(super) fn sources(all: &[SourceTable]) -> Result<(), CatalogueError> {
     let mut serials = Unique::default();
     RESERVED.iter().try_for_each(|name| names.add(format!("the name {name}"), "the PMDA"))?;
     serials.add(serial(AGENT_INDOM), "agents")?;
+    serials.add(serial(SERVICE_INDOM), "services")?;
     for (n, source) in all.iter().enumerate() {
         component(source.name, source.name)?;
         names.add(format!("the name {}", source.name), source.name)?;
         let last = u32::from(source.cluster) + u32::from(CLUSTERS) - 1;
         below(CLUSTER_LIMIT, last, "the last cluster", source.name)?;
-        // Clusters 0 and 1 belong to the PMDA itself.
+        // Clusters 0 to 3 belong to the PMDA itself.
         let others = all.iter().take(n).map(|o| (o.cluster, o.cluster + CLUSTERS, o.name));
-        for (first, end, name) in std::iter::once((0, 2, "the PMDA")).chain(others) {
+        for (first, end, name) in std::iter::once((0, 4, "the PMDA")).chain(others) {
             if source.cluster < end && first < source.cluster + CLUSTERS {
                 let id = format!("cluster {}", first.max(source.cluster));
                 let (first, second) = (name.to_owned(), source.name.to_owned());
@@ -182,7 +184,7 @@ fn item(source: &SourceTable, m: &MetricDef, place: &str) -> Result<(), Catalogu
             below(tables, u32::try_from(table.index()).unwrap_or(u32::MAX), "the table", place)?;
             ROW_ITEMS
         }
-        InDom::Null | InDom::Agents => ITEM_LIMIT,
+        InDom::Null | InDom::Agents | InDom::Services => ITEM_LIMIT,
     };
     below(limit.into(), m.item.into(), "the item", place)
 }

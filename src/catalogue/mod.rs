@@ -6,6 +6,7 @@ mod agent;
 mod check;
 mod define;
 mod entry;
+mod roll_up;
 mod self_metrics;
 mod source_metrics;
 mod table;
@@ -17,6 +18,7 @@ use std::borrow::Cow;
 pub use agent::{AGENT_INDOM, AgentCell};
 pub use check::CatalogueError;
 pub use entry::Entry;
+pub use roll_up::{Part, RollUp, SERVICE_INDOM, Services, parts};
 pub use self_metrics::Stat;
 pub use table::{
     CLUSTERS, ControlDef, DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Dynamic, InDomDef,
@@ -54,6 +56,7 @@ impl Catalogue {
         for (n, source) in (0..).zip(sources) {
             entries.extend(source_metrics::entries(SourceId::new(n), source, &truncated));
         }
+        entries.extend(roll_up::entries(sources));
         entries.extend(self_metrics::entries(sources));
         check::entries(&entries)?;
         let (protocol, name) =
@@ -140,11 +143,19 @@ impl Catalogue {
         if serial == AGENT_INDOM {
             return Some(("Agents of all protocols that are or were connected", &self.agents_help));
         }
+        if serial == SERVICE_INDOM {
+            return Some(("Services and programs of all protocols", SERVICES_HELP));
+        }
         self.indoms()
             .find(|(_, indom, _)| indom.serial == serial)
             .map(|(_, i, _)| (i.oneline, i.help))
     }
 }
+
+/// Help of [`SERVICE_INDOM`].
+const SERVICES_HELP: &str = "One instance for each service or program: NAMESPACE/SERVICE of the Java profiler, the \
+     application or service of Zorka, the program of .NET and Mono; SOURCE::NAME if another source has the name already. \
+     Its label source says who. It stays when its processes have gone, so its counters go on over their restarts.";
 
 fn id_of(position: usize) -> SourceId {
     // 4096 PMID clusters for all sources bound their number.

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::roll_up::{Part, RollUp, Services};
 use crate::model::{
     ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, Place, ROW_ITEMS,
     RowItem, Semantics, TableId, Units, ValueSource, ValueType,
@@ -181,6 +182,12 @@ pub struct SourceTable {
     pub tables: &'static [TableDef],
     /// Sums of dynamic counters by group.
     pub totals: Option<Totals>,
+    /// What `apm.runtime` shows of each peer.
+    pub runtime: &'static [RollUp],
+    /// What `apm.service` shows.
+    pub service: Option<Services>,
+    /// The label `runtime` of all instances: `mono`, `java`; empty: a peer is no runtime.
+    pub runtime_label: &'static str,
     /// Parameters of event records, beside those of dynamic metrics, by item from 1 on.
     pub params: &'static [ParamDef],
     /// The static metric that counts new processes of a known name.
@@ -218,6 +225,9 @@ impl SourceTable {
             dynamic: None,
             tables: &[],
             totals: None,
+            runtime: &[],
+            service: None,
+            runtime_label: "",
             params: &[],
             restarts: None,
             keeps_values: false,
@@ -241,6 +251,14 @@ impl SourceTable {
     pub fn is_total(&self, place: Place) -> bool {
         let of = |table| self.totals.is_some_and(|totals| totals.table == table);
         matches!(place, Place::Rows(_, table) if of(table))
+    }
+
+    /// A leaf of `apm.runtime` or `apm.service` is made of the dynamic metric with this key.
+    #[must_use]
+    pub fn rolls_up(&self, key: &str) -> bool {
+        let of_service = self.service.map_or(&[] as _, |service| service.leaves);
+        let parts = self.runtime.iter().chain(of_service).flat_map(|roll_up| roll_up.parts);
+        parts.into_iter().any(|part| matches!(part, Part::Dynamic(keys) if keys.contains(&key)))
     }
 
     /// Ids of dynamic metrics: of sums, or of all others.
@@ -275,7 +293,7 @@ impl SourceTable {
         match indom {
             InDom::Peers => Some(self.cluster),
             InDom::Table(table) => self.tables.get(table.index()).map(|t| t.cluster),
-            InDom::Null | InDom::Agents => None,
+            InDom::Null | InDom::Agents | InDom::Services => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use pcp_event::{Semantics, Units, ValueType};
 
-use super::{ControlId, EventKindId, EventTable, TableId};
+use super::{ControlId, EventKindId, EventTable, Leaf, TableId};
 
 /// The instance domain of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,6 +12,8 @@ pub enum InDom {
     Null,
     /// one instance for each peer of every source
     Agents,
+    /// one instance for each service or program of every source
+    Services,
     /// one instance for each peer of the metric's source (a process, a pod, a session)
     Peers,
     /// one instance for each row of a table of the metric's source (methods, streams, buckets)
@@ -71,6 +73,8 @@ pub enum ValueSource {
     Event(EventKindId, EventLeaf),
     /// request and answer of a control: `pmstore` requests, a fetch gets the newest answer
     Control(ControlId),
+    /// the value of a peer or service that its source calls otherwise
+    RollUp(Leaf),
     /// parameter of event records: has a name and type, no values
     Param,
 }

@@ -5,6 +5,7 @@ mod access;
 mod condition;
 mod event_table;
 mod ids;
+mod leaf;
 mod memory;
 mod metric;
 mod name;
@@ -20,6 +21,7 @@ pub use ids::{
     ControlId, EventKindId, MetricItem, ParamItem, ROW_ITEMS, RowItem, STATIC_ITEMS, SourceId,
     StreamKind, TableId,
 };
+pub use leaf::{LEAVES, Leaf, LeafDef};
 pub use memory::{Charge, Memory, Purpose};
 pub use metric::{EventKind, EventLeaf, InDom, MetricDef, MetricSpec, Place, ValueSource};
 pub use name::{component, is_path};

@@ -46,7 +46,7 @@ impl Column {
         let agents = match row.indom {
             InDom::Agents => true,
             InDom::Peers => false,
-            InDom::Null | InDom::Table(_) => return None,
+            InDom::Null | InDom::Services | InDom::Table(_) => return None,
         };
         let (cell, recent) = match row.value {
             ValueSource::Cell => (row.item, false),

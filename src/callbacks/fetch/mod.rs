@@ -8,6 +8,7 @@
 
 mod arrays;
 mod columns;
+mod roll_ups;
 mod scope;
 mod tables;
 mod values;
@@ -25,7 +26,7 @@ use super::contexts::Contexts;
 use super::entries::Entries;
 use super::instances::Instances;
 use crate::catalogue::Stat;
-use crate::model::{InDom, Pmid, SourceId, ValueSource};
+use crate::model::{InDom, Pmid, SourceId, ValueSource, ValueType};
 use crate::store::{LogThrottle, Store};
 
 /// A fetch and the state that answers it.
@@ -139,6 +140,11 @@ fn answer_one(
         None => values::own(row, world.store, scope.now, results),
         Some(_) if scope.hides(row) => return Err(Error::PERMISSION),
         Some(_) if scope.crowded && Class::of(row) == Class::Arrays => results.refuse(),
+        Some(_) if matches!(row.value, ValueSource::RollUp(_)) && row.ty != ValueType::Text => {
+            if let ValueSource::RollUp(leaf) = row.value {
+                roll_ups::answer(row, leaf, scope, world, results);
+            }
+        }
         Some(serial) if matches!(row.indom, InDom::Table(_)) => {
             let all = world.instances.rows(serial);
             let rows = match row.value {

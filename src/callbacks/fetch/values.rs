@@ -12,7 +12,7 @@ use crate::callbacks::contexts::SharedFilter;
 use crate::callbacks::entries::Row;
 use crate::catalogue::{AgentCell, Stat};
 use crate::events::StreamStats;
-use crate::model::{EventLeaf, InDom, StreamKind, ValueSource};
+use crate::model::{EventLeaf, InDom, Leaf, StreamKind, ValueSource};
 use crate::store::{Peer, Store};
 
 /// Adds the value of a metric without instances: one of the PMDA, or a parameter, which has no
@@ -63,7 +63,9 @@ pub(super) fn value(
 ) {
     // Values of `apm.agent` stay valid when the agent is gone; values that it sent do not.
     let agents = row.indom == InDom::Agents;
-    let keeps = world.store.catalogue().source(peer.source).is_some_and(|s| s.keeps_values);
+    let source = world.store.catalogue().source(peer.source);
+    let keeps = source.is_some_and(|s| s.keeps_values);
+    let of_runtime = source.is_some_and(|s| !s.runtime.is_empty());
     let current = agents || keeps || peer.liveness.fresh(scope.now, scope.stale);
     let bits = match row.value {
         ValueSource::Idle => u64::try_from(peer.liveness.idle(scope.now).as_nanos()).ok(),
@@ -98,6 +100,14 @@ pub(super) fn value(
         ValueSource::Text => return text(inst, peer.text(row.item).filter(|_| current), results),
         // Numbers are answered by `Columns`.
         ValueSource::Cell | ValueSource::Recent => None,
+        // Numbers by `roll_ups`.
+        ValueSource::RollUp(Leaf::State) if of_runtime => {
+            return results.text(inst, &peer.state(scope.now, scope.stale));
+        }
+        ValueSource::RollUp(Leaf::Since) if of_runtime => {
+            return text(inst, peer.since().map(Arc::from), results);
+        }
+        ValueSource::RollUp(_) => None,
         ValueSource::Param | ValueSource::SelfStat | ValueSource::Members => None,
     };
     if let Some(bits) = bits {

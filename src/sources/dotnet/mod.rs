@@ -25,6 +25,7 @@ mod metrics;
 pub mod nettrace;
 pub mod profile;
 pub mod records;
+mod roll_up;
 mod service;
 pub mod session;
 pub mod stream;
@@ -64,6 +65,9 @@ impl Source for Dotnet {
         keeps_values: true,
         not_logged: &["alloc.by_type"],
         stacks: &["profile.stacks", "profile.methods", "service.stack"],
+        runtime: roll_up::RUNTIME,
+        service: roll_up::SERVICE,
+        runtime_label: "dotnet",
         ..SourceTable::new("dotnet", metrics::CLUSTER, metrics::INDOM)
     };
 

@@ -53,6 +53,7 @@ pub mod mlpd;
 mod process;
 mod profile;
 mod proto;
+mod roll_up;
 mod runtime;
 mod session;
 mod stream;
@@ -106,6 +107,9 @@ impl Source for Mono {
             restore: meter::total::restore,
             initial: meter::watched::watched,
         }),
+        runtime: roll_up::RUNTIME,
+        service: roll_up::SERVICE,
+        runtime_label: "mono",
         ..SourceTable::new("mono", metrics::CLUSTER, metrics::INDOM)
     };
 

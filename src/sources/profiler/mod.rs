@@ -74,6 +74,7 @@ pub mod limits;
 mod meter;
 mod metrics;
 mod records;
+mod roll_up;
 mod session;
 mod streams;
 #[cfg(test)]
@@ -146,6 +147,9 @@ impl Source for Profiler {
             "Names of methods and parameters that Java profiler agents have sent, each kept once; \
              bounded by profiler.dictionary.",
         ),
+        runtime: roll_up::RUNTIME,
+        service: roll_up::SERVICE,
+        runtime_label: "java",
         ..SourceTable::new("profiler", metrics::CLUSTER, metrics::INDOM)
     };
 

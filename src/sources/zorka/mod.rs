@@ -9,6 +9,7 @@ mod meter;
 mod metrics;
 mod names;
 mod records;
+mod roll_up;
 mod service;
 mod session;
 pub mod wire;
@@ -43,6 +44,9 @@ impl Source for Zorka {
             "event.exception",
         ],
         stacks: &["stack", "service.stack"],
+        runtime: roll_up::RUNTIME,
+        service: roll_up::SERVICE,
+        runtime_label: "zorka",
         ..SourceTable::new("zorka", metrics::CLUSTER, metrics::INDOM)
     };
 

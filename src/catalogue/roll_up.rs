@@ -1,0 +1,114 @@
+//! One name for one thing: `apm.runtime.*` has each peer of every source, `apm.service.*` each service
+//! or program. What a source's own metrics are called there, its table says ([`RollUp`]).
+
+use super::entry::Entry;
+use super::table::SourceTable;
+use crate::model::{
+    InDom, LEAVES, Leaf, LeafDef, MetricDef, MetricItem, RowItem, TableId, ValueSource,
+};
+
+/// Serial number of the instance domain of all services.
+pub const SERVICE_INDOM: u32 = 6;
+/// PMID clusters of `apm.runtime` and `apm.service`; items are those of [`Leaf`].
+const CLUSTERS: [u16; 2] = [2, 3];
+
+/// The leaf of one metric of a source's table.
+#[derive(Clone, Copy, Debug)]
+pub struct RollUp {
+    /// The leaf.
+    pub leaf: Leaf,
+    /// What its value is: the first of these that there is.
+    pub parts: &'static [Part],
+}
+
+/// Values of a source of which a leaf is the sum.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// Static metrics of the peer.
+    Metrics(&'static [MetricItem]),
+    /// A metric of all rows of the peer; in `apm.service`, of the row of the service itself.
+    Rows(RowItem),
+    /// The same of the row whose name ends with this component.
+    Row(RowItem, &'static str),
+    /// Metrics that peers define, by their keys. In `apm.service` their sums over peers
+    /// ([`Totals`](super::Totals)).
+    Dynamic(&'static [&'static str]),
+    /// The connected peers of a service.
+    Members,
+}
+
+/// The services of a source.
+#[derive(Clone, Copy, Debug)]
+pub struct Services {
+    /// The shared table whose rows they are.
+    pub table: TableId,
+    /// The leaves.
+    pub leaves: &'static [RollUp],
+}
+
+/// What a source shows as a leaf of `apm.runtime` or, with `of_service`, of `apm.service`.
+#[must_use]
+pub fn parts(source: &SourceTable, leaf: Leaf, of_service: bool) -> Option<&'static [Part]> {
+    let leaves =
+        if of_service { source.service.map_or(&[] as _, |s| s.leaves) } else { source.runtime };
+    leaves.iter().find(|roll_up| roll_up.leaf == leaf).map(|roll_up| roll_up.parts)
+}
+
+/// The leaves that some source has.
+pub(super) fn entries(sources: &[SourceTable]) -> impl Iterator<Item = Entry> {
+    let trees = [("runtime", InDom::Agents, false), ("service", InDom::Services, true)];
+    trees.into_iter().zip(CLUSTERS).flat_map(move |((tree, indom, of_service), cluster)| {
+        let is_shown = move |def: &&LeafDef| match def.leaf {
+            Leaf::State | Leaf::Since => {
+                !of_service && sources.iter().any(|s| !s.runtime.is_empty())
+            }
+            leaf => sources.iter().any(|source| parts(source, leaf, of_service).is_some()),
+        };
+        LEAVES.iter().filter(is_shown).map(move |def| Entry {
+            name: format!("apm.{tree}.{}", def.name),
+            source: None,
+            cluster,
+            item: def.leaf as u16,
+            ty: def.ty,
+            sem: def.sem,
+            units: def.units,
+            indom,
+            value: ValueSource::RollUp(def.leaf),
+            oneline: def.oneline.into(),
+            help: help(def, sources, of_service).into(),
+        })
+    })
+}
+
+/// The help of a leaf, with the metrics that it is made of.
+fn help(def: &LeafDef, sources: &[SourceTable], of_service: bool) -> String {
+    let mut text = def.help.to_owned();
+    for source in sources {
+        let made = parts(source, def.leaf, of_service).into_iter().flatten();
+        let names: Vec<String> = made.filter_map(|part| named(source, *part)).collect();
+        if !names.is_empty() {
+            text.push_str(&format!(" Of {}: {}.", source.name, names.join(", else ")));
+        }
+    }
+    text
+}
+
+/// The metrics of a part, by their names.
+fn named(source: &SourceTable, part: Part) -> Option<String> {
+    let full = |name: &str| format!("apm.{}.{name}", source.name);
+    let of_row = |item: RowItem| {
+        let of = |m: &&MetricDef| m.indom == InDom::Table(item.table()) && m.item == item.get();
+        source.row_metrics.iter().find(of).map(|m| full(m.name))
+    };
+    match part {
+        Part::Metrics(items) => {
+            let name = |item: &MetricItem| source.metrics.iter().find(|m| m.item == item.get());
+            let names: Vec<String> = items.iter().filter_map(name).map(|m| full(m.name)).collect();
+            Some(names.join(" + "))
+        }
+        Part::Rows(item) => of_row(item),
+        Part::Row(item, row) => of_row(item).map(|name| format!("{name}[{row}]")),
+        Part::Dynamic(keys) => Some(keys.join(" + ")),
+        Part::Members => None,
+    }
+}

@@ -1,0 +1,44 @@
+//! What the metrics of .NET are called in every source.
+
+use super::metrics as m;
+use crate::catalogue::{Part, RollUp, Services};
+use crate::model::Leaf;
+
+/// `apm.runtime`.
+pub(super) const RUNTIME: &[RollUp] = &[
+    RollUp { leaf: Leaf::CpuTime, parts: &[Part::Rows(m::CPU_TIME)] },
+    RollUp { leaf: Leaf::CpuUser, parts: &[Part::Row(m::CPU_TIME, "user")] },
+    RollUp { leaf: Leaf::CpuSystem, parts: &[Part::Row(m::CPU_TIME, "system")] },
+    RollUp { leaf: Leaf::MemoryResident, parts: &[Part::Metrics(&[m::WORKING_SET])] },
+    RollUp { leaf: Leaf::HeapUsed, parts: &[Part::Metrics(&[m::HEAP_TOTAL])] },
+    RollUp { leaf: Leaf::HeapCommitted, parts: &[Part::Metrics(&[m::HEAP_COMMITTED])] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Row(m::GC_COUNT, "gen0")] },
+    RollUp { leaf: Leaf::GcTime, parts: &[Part::Rows(m::GC_TIME)] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Metrics(&[m::PAUSE_COUNT])] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Metrics(&[m::PAUSE_TOTAL])] },
+    RollUp { leaf: Leaf::PauseMax, parts: &[Part::Metrics(&[m::PAUSE_MAX])] },
+    RollUp { leaf: Leaf::AllocBytes, parts: &[Part::Metrics(&[m::ALLOC_BYTES])] },
+    RollUp { leaf: Leaf::Exceptions, parts: &[Part::Metrics(&[m::EXCEPTIONS])] },
+    RollUp { leaf: Leaf::LockCount, parts: &[Part::Metrics(&[m::CONTENTION_COUNT])] },
+    RollUp { leaf: Leaf::LockTime, parts: &[Part::Metrics(&[m::CONTENTION_TIME])] },
+    RollUp { leaf: Leaf::JitTime, parts: &[Part::Metrics(&[m::JIT_TIME])] },
+];
+
+/// `apm.service`.
+pub(super) const SERVICE: Option<Services> = Some(Services { table: m::SERVICES, leaves: LEAVES });
+
+const LEAVES: &[RollUp] = &[
+    RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },
+    RollUp { leaf: Leaf::CpuTime, parts: &[Part::Rows(m::SERVICE_CPU)] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Rows(m::SERVICE_GC_COUNT)] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Rows(m::SERVICE_PAUSE_COUNT)] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Rows(m::SERVICE_PAUSE_TOTAL)] },
+    RollUp { leaf: Leaf::PauseMax, parts: &[Part::Rows(m::SERVICE_PAUSE_MAX)] },
+    RollUp { leaf: Leaf::PauseP50, parts: &[Part::Rows(m::SERVICE_PAUSE_P50)] },
+    RollUp { leaf: Leaf::PauseP95, parts: &[Part::Rows(m::SERVICE_PAUSE_P95)] },
+    RollUp { leaf: Leaf::PauseP99, parts: &[Part::Rows(m::SERVICE_PAUSE_P99)] },
+    RollUp { leaf: Leaf::AllocBytes, parts: &[Part::Rows(m::SERVICE_ALLOC)] },
+    RollUp { leaf: Leaf::Exceptions, parts: &[Part::Rows(m::SERVICE_EXCEPTIONS)] },
+    RollUp { leaf: Leaf::LockCount, parts: &[Part::Rows(m::SERVICE_CONTENTION_COUNT)] },
+    RollUp { leaf: Leaf::LockTime, parts: &[Part::Rows(m::SERVICE_CONTENTION_TIME)] },
+];

@@ -1,0 +1,37 @@
+//! What the metrics of the Java profiler are called in every source.
+
+use super::metrics as m;
+use crate::catalogue::{Part, RollUp, Services};
+use crate::model::Leaf;
+
+/// `apm.runtime`.
+pub(super) const RUNTIME: &[RollUp] = &[
+    RollUp { leaf: Leaf::Restarts, parts: &[Part::Metrics(&[m::RESTARTS])] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Metrics(&[m::GC_COUNT])] },
+    RollUp { leaf: Leaf::GcTime, parts: &[Part::Metrics(&[m::GC_TIME])] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Metrics(&[m::GC_COUNT])] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Metrics(&[m::GC_TIME])] },
+    RollUp { leaf: Leaf::LockTime, parts: &[Part::Metrics(&[m::WAIT])] },
+    RollUp { leaf: Leaf::Calls, parts: &[Part::Metrics(&[m::CALLS])] },
+    RollUp { leaf: Leaf::CallErrors, parts: &[Part::Metrics(&[m::ERRORS])] },
+    RollUp { leaf: Leaf::CallTime, parts: &[Part::Metrics(&[m::TIME])] },
+];
+
+/// `apm.service`.
+pub(super) const SERVICE: Option<Services> = Some(Services { table: m::SERVICES, leaves: LEAVES });
+
+const LEAVES: &[RollUp] = &[
+    RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Rows(m::SERVICE_GC_COUNT)] },
+    RollUp { leaf: Leaf::GcTime, parts: &[Part::Rows(m::SERVICE_GC_TIME)] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Rows(m::SERVICE_GC_COUNT)] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Rows(m::SERVICE_GC_TIME)] },
+    RollUp { leaf: Leaf::LockTime, parts: &[Part::Rows(m::SERVICE_WAIT)] },
+    RollUp { leaf: Leaf::Calls, parts: &[Part::Rows(m::SERVICE_COUNT)] },
+    RollUp { leaf: Leaf::CallErrors, parts: &[Part::Rows(m::SERVICE_ERRORS)] },
+    RollUp { leaf: Leaf::CallTime, parts: &[Part::Rows(m::SERVICE_TIME)] },
+    RollUp { leaf: Leaf::LatencyP50, parts: &[Part::Rows(m::SERVICE_P50)] },
+    RollUp { leaf: Leaf::LatencyP95, parts: &[Part::Rows(m::SERVICE_P95)] },
+    RollUp { leaf: Leaf::LatencyP99, parts: &[Part::Rows(m::SERVICE_P99)] },
+    RollUp { leaf: Leaf::LatencyMax, parts: &[Part::Rows(m::SERVICE_MAX)] },
+];

@@ -1,0 +1,29 @@
+//! What the metrics of Zorka are called in every source.
+
+use super::metrics as m;
+use crate::catalogue::{Part, RollUp, Services};
+use crate::model::Leaf;
+
+/// `apm.runtime`.
+pub(super) const RUNTIME: &[RollUp] = &[
+    RollUp { leaf: Leaf::Restarts, parts: &[Part::Metrics(&[m::RESTARTS])] },
+    RollUp { leaf: Leaf::Exceptions, parts: &[Part::Metrics(&[m::EXCEPTIONS])] },
+    RollUp { leaf: Leaf::Calls, parts: &[Part::Metrics(&[m::SPANS])] },
+    RollUp { leaf: Leaf::CallErrors, parts: &[Part::Metrics(&[m::SPAN_ERRORS])] },
+    RollUp { leaf: Leaf::CallTime, parts: &[Part::Metrics(&[m::SPAN_TIME])] },
+];
+
+/// `apm.service`.
+pub(super) const SERVICE: Option<Services> = Some(Services { table: m::SERVICES, leaves: LEAVES });
+
+const LEAVES: &[RollUp] = &[
+    RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },
+    RollUp { leaf: Leaf::Exceptions, parts: &[Part::Rows(m::SERVICE_EXCEPTIONS)] },
+    RollUp { leaf: Leaf::Calls, parts: &[Part::Rows(m::SERVICE_COUNT)] },
+    RollUp { leaf: Leaf::CallErrors, parts: &[Part::Rows(m::SERVICE_ERRORS)] },
+    RollUp { leaf: Leaf::CallTime, parts: &[Part::Rows(m::SERVICE_TIME)] },
+    RollUp { leaf: Leaf::LatencyP50, parts: &[Part::Rows(m::SERVICE_P50)] },
+    RollUp { leaf: Leaf::LatencyP95, parts: &[Part::Rows(m::SERVICE_P95)] },
+    RollUp { leaf: Leaf::LatencyP99, parts: &[Part::Rows(m::SERVICE_P99)] },
+    RollUp { leaf: Leaf::LatencyMax, parts: &[Part::Rows(m::SERVICE_MAX)] },
+];
