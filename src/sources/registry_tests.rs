@@ -109,3 +109,42 @@ fn the_shipped_file_has_every_key() {
         }
     }
 }
+
+/// A sum of what has other units, or of gauges where a counter is shown, would be nonsense.
+#[test]
+fn leaves_are_made_of_what_they_are() {
+    use crate::catalogue::Part;
+    use crate::model::{InDom, LEAVES, MetricDef, Semantics};
+    for source in TABLES {
+        let of_service = source.service.map_or(&[] as _, |service| service.leaves);
+        for roll_up in source.runtime.iter().chain(of_service) {
+            let leaf = LEAVES.iter().find(|def| def.leaf == roll_up.leaf).expect("a leaf");
+            let fits = |m: &MetricDef| {
+                let counters = [m.sem, leaf.sem].map(|sem| sem == Semantics::Counter);
+                assert_eq!(
+                    (m.units, counters[0]),
+                    (leaf.units, counters[1]),
+                    "{} {}",
+                    leaf.name,
+                    m.name
+                );
+            };
+            for part in roll_up.parts {
+                match *part {
+                    Part::Metrics(items) => items.iter().for_each(|item| {
+                        fits(
+                            source.metrics.iter().find(|m| m.item == item.get()).expect("a metric"),
+                        );
+                    }),
+                    Part::Rows(item) | Part::Row(item, _) => {
+                        let of = |m: &&MetricDef| {
+                            m.indom == InDom::Table(item.table()) && m.item == item.get()
+                        };
+                        fits(source.row_metrics.iter().find(of).expect("a metric of rows"));
+                    }
+                    Part::Dynamic(_) | Part::Members => {}
+                }
+            }
+        }
+    }
+}
