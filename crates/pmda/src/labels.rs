@@ -54,7 +54,7 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for LabelSet {
     }
 }
 
-/// Appends a JSON string.
+/// Appends a JSON string. PCP's tools print it as it is: what would control a terminal is escaped.
 fn quote(json: &mut String, text: &str) {
     json.push('"');
     for c in text.chars() {
@@ -66,11 +66,19 @@ fn quote(json: &mut String, text: &str) {
             '\t' => json.push_str("\\t"),
             '\x08' => json.push_str("\\b"),
             '\x0c' => json.push_str("\\f"),
-            c if c < ' ' => drop(write!(json, "\\u{:04x}", u32::from(c))),
+            c if c.is_control() || turns(c) => drop(write!(json, "\\u{:04x}", u32::from(c))),
             c => json.push(c),
         }
     }
     json.push('"');
+}
+
+/// Characters that end a line or turn its direction.
+const fn turns(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// Adds labels to a set of libpcp_pmda; the status of pmdaAddLabels(3).
@@ -95,7 +103,11 @@ mod tests {
         assert_eq!(labels.to_json(), r#"{"a":"\t\b\f\r\\"}"#);
         assert_eq!(
             LabelSet::new().with("b", "\n\u{1}\u{7f}é").to_json(),
-            "{\"b\":\"\\n\\u0001\u{7f}é\"}"
+            "{\"b\":\"\\n\\u0001\\u007fé\"}"
+        );
+        assert_eq!(
+            LabelSet::new().with("\u{9b}", "a\u{202e}b\u{200f}日").to_json(),
+            r#"{"\u009b":"a\u202eb\u200f日"}"#
         );
         assert_eq!(LabelSet::new().to_json(), "{}");
     }
