@@ -1,6 +1,6 @@
-//! A .NET runtime sends any bytes in any pieces, or blocks with sound frames and anything in them. What is handed over, the losses and the error do
-//! not depend on the pieces; values stay within their payload, memory within its limits; after an
-//! error nothing comes.
+//! A .NET runtime sends any bytes in any pieces, or blocks with sound frames and anything in them.
+//! What is handed over, the losses and the error do not depend on the pieces; values stay within
+//! their payload, memory within its limits; after an error nothing comes.
 #![no_main]
 
 use std::hash::{DefaultHasher, Hash, Hasher};
