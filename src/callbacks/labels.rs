@@ -68,8 +68,7 @@ fn labels<K: Into<String>>(
 }
 
 fn of_peer(peer: &Peer, source: &SourceTable) -> Option<LabelSet> {
-    let service = peer.service();
-    let service = service.as_deref().and_then(|name| name.split_once("::")).map(|(_, name)| name);
+    let service = source.service.and_then(|services| (services.of_peer)(&peer.name));
     let own = peer.labels();
     Some(labels(source, service, own.iter().map(|(name, value)| (&**name, value.clone()))))
 }

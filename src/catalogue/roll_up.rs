@@ -42,6 +42,8 @@ pub enum Part {
 pub struct Services {
     /// The shared table whose rows they are.
     pub table: TableId,
+    /// The service of a peer, by its name. `None`: it has a label `service`.
+    pub of_peer: fn(&str) -> Option<&str>,
     /// The leaves.
     pub leaves: &'static [RollUp],
 }

@@ -25,7 +25,11 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> = Some(Services { table: m::SERVICES, leaves: LEAVES });
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: m::SERVICES,
+    of_peer: |name| name.rsplit_once(':').map(|(program, _)| program),
+    leaves: LEAVES,
+});
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },

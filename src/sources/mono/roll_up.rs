@@ -35,7 +35,11 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> = Some(Services { table: m::PROGRAMS, leaves: LEAVES });
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: m::PROGRAMS,
+    of_peer: |name| name.rsplit_once(':').map(|(program, _)| program),
+    leaves: LEAVES,
+});
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Restarts, parts: &[Part::Rows(m::PROGRAM_STARTS)] },

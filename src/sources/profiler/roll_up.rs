@@ -18,7 +18,8 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> = Some(Services { table: m::SERVICES, leaves: LEAVES });
+pub(super) const SERVICE: Option<Services> =
+    Some(Services { table: m::SERVICES, of_peer: |_| None, leaves: LEAVES });
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },
