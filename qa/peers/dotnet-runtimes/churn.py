@@ -130,7 +130,7 @@ class Program:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
         self.pid, self.started, self.gone = self.process.pid, time.monotonic(), False
         self.folder, self.found = folder, None
-        self.line(30)
+        self.line(120)
         start = open(f"/proc/{self.pid}/stat").read().rsplit(")", 1)[1].split()[19]
         self.path = f"{folder}/dotnet-diagnostic-{self.pid}-{start}-socket"
 

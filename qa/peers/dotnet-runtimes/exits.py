@@ -3,32 +3,38 @@
 
   exits.py RUNTIME WAY [COUNT [AT_ONCE]]   COUNT (1000) programs, AT_ONCE (16) at a time, each read when it ends
   exits.py starts RUNTIME [ROUNDS [WAY]]   16 programs at once, ROUNDS (10) times, processors busy, meters wanted at 5 s
-                                           of age as the PMDA does: by it, or WAY is unread or client:meters
+                                           of age as the PMDA does: by it, or WAY is unread or a client's
 
 RUNTIME is 31, 9 or 10. WAY:
   unread                nobody reads
-  client, client:counters, client:events, client:meters
+  client, client:counters, client:events, client:meters, client:meters-alone
                         a plain client of EventPipe: EventCounters and the runtime's events, one of them, meters beside
+                        both, meters beside events without EventCounters
   pmda[:LINES]          the PMDA as it comes, but for min_age = "0", so that a program need not live for 5 s; and with
                         further lines of [dotnet]: 'pmda:processes = ["*;counters"]'
 
 A program ends at a time that no report of counters decides, 0 to 1.2 s after it was seen to be read: with data
 that came (client), in session.state 3 (PMDA), or in state 0 with a reason (a version that is not read). It throws,
-collects and waits for locks before. One that has not ended 30 s later hangs. Those that end by a signal are counted
-by it; dmesg has their threads. Runs itself in a pid namespace of its own (root, or unshare -r).
+collects and waits for locks before. Programs of "starts" end 3 to 9 s (APM_PAUSE) after they are read: while meters
+are asked for, at their first reports, or later (25 s on a machine with a load of 30). One that has not ended 120 s
+(APM_END) later hangs: APM_HUNG, a command with a PID, can look at it. Those that end by a signal are counted by it;
+dmesg has their threads. Runs itself in a pid namespace of its own (root, or unshare -r).
 """
 import collections, os, random, select, shutil, subprocess, sys, tempfile, threading, time
 
 sys.dont_write_bytecode = True
 import churn
 
-READ, END = 60, 30
+READ, END = 120, int(os.environ.get("APM_END", 120))
+# Longest time from the first report of the PMDA, or the age of 5 s, to the end of a program of "starts".
+PAUSE = float(os.environ.get("APM_PAUSE", 9))
 METERS = ("System.Diagnostics.Metrics", 2, 4, 'SessionId=SHARED;Metrics="*";RefreshInterval=1;MaxTimeSeries=1000;MaxHistograms=20;ClientId=exits')
-CLIENTS = {"client": churn.DEFAULT, "client:counters": churn.DEFAULT[:1], "client:events": churn.DEFAULT[1:], "client:meters": churn.DEFAULT + [METERS]}
+CLIENTS = {"client": churn.DEFAULT, "client:counters": churn.DEFAULT[:1], "client:events": churn.DEFAULT[1:], "client:meters": churn.DEFAULT + [METERS],
+           "client:meters-alone": churn.DEFAULT[1:] + [METERS]}
 BUSY = 4
 STARTS = """processes = ["*;counters"]
 meters = ["*"]"""
-results, lock = collections.Counter(), threading.Lock()
+results, lock, slowest = collections.Counter(), threading.Lock(), [0.0]
 
 
 def result(what, process=None):
@@ -38,6 +44,8 @@ def result(what, process=None):
         tasks = f"/proc/{process.pid}/task"
         threads = [" ".join(open(f"{tasks}/{t}/{of}").read().strip() for of in ("comm", "wchan")) for t in os.listdir(tasks)]
         print(f"{what}: {process.pid}, load {open('/proc/loadavg').read().split()[0]}, threads: {', '.join(threads)}", flush=True)
+        if "APM_HUNG" in os.environ:
+            subprocess.run([os.environ["APM_HUNG"], str(process.pid)])
 
 
 class States(threading.Thread):
@@ -45,19 +53,19 @@ class States(threading.Thread):
 
     def __init__(self, host):
         super().__init__(daemon=True)
-        self.host, self.states, self.reasons, self.ended = host, {}, {}, False
+        self.host, self.states, self.reasons, self.meters, self.ended = host, {}, {}, {}, False
 
     def run(self):
         while not self.ended:
-            out = subprocess.run(["pminfo", "-h", self.host, "-f", "apm.dotnet.session.state", "apm.dotnet.session.reason"],
+            out = subprocess.run(["pminfo", "-h", self.host, "-f", "apm.dotnet.session.state", "apm.dotnet.session.reason", "apm.dotnet.meter"],
                                  capture_output=True, text=True).stdout
             into = None
             for line in out.splitlines():
                 if line.startswith("apm."):
-                    into = self.states if line.startswith("apm.dotnet.session.state") else self.reasons
+                    into = {"state": self.states, "reason": self.reasons}.get(line.rstrip().rsplit(".", 1)[1], self.meters)
                 elif '"] value ' in line:
                     name, value = line.split(' or "', 1)[1].split('"] value ', 1)
-                    into[int(name.rsplit(":", 1)[1])] = value.strip('"')
+                    into[int(name.split("::")[0].rsplit(":", 1)[1])] = value.strip('"')
             time.sleep(0.15)
 
     def settled(self, pid):
@@ -81,11 +89,13 @@ def ends(program, session=None):
     process = program.process
     try:
         say(process, b"exit")
-        end = time.monotonic() + END
-        while session and time.monotonic() < end:
+        begun = time.monotonic()
+        while session and time.monotonic() < begun + END:
             if select.select([session.s], [], [], 1)[0] and not session.s.recv(1 << 16):
                 break
         code = process.wait(END)
+        with lock:
+            slowest[0] = max(slowest[0], time.monotonic() - begun)
         result("status 0" if code == 0 else f"signal {-code}" if code < 0 else f"status {code}")
     except subprocess.TimeoutExpired:
         result("hangs at its end", process)
@@ -180,12 +190,14 @@ def starts(runtime, rounds, way, folder):
             with lock:
                 results[f"(state {state} when it was told to end)"] += 1
             # Its session is opened again, with meters, when the first counters have come.
-            time.sleep(random.uniform(3, 5))
+            time.sleep(random.uniform(3, PAUSE))
+            with lock:
+                results["(meters had come)"] += program.pid in states.meters
         else:
             time.sleep(5)
         if way in CLIENTS:
             try:
-                first = churn.Session(program.path, runtime, CLIENTS["client"])
+                first = churn.Session(program.path, runtime, CLIENTS[way][:-1] if METERS in CLIENTS[way] else CLIENTS["client"])
                 first.read(1.5)
                 first.stop()
                 session = churn.Session(program.path, runtime, CLIENTS[way])
@@ -196,7 +208,7 @@ def starts(runtime, rounds, way, folder):
                 program.process.wait()
                 return
         elif not states:
-            time.sleep(random.uniform(3, 5))
+            time.sleep(random.uniform(3, PAUSE))
         ends(program, session)
 
     try:
@@ -238,7 +250,7 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
     told = ", ".join(f"{n} {what}" for what, n in sorted(results.items()))
     load = " ".join(open("/proc/loadavg").read().split()[:3])
-    print(f"{' '.join(sys.argv[1:])}: {told}; {time.monotonic() - begun:.0f} s, load {load}", flush=True)
+    print(f"{' '.join(sys.argv[1:])}: {told}; slowest end {slowest[0]:.1f} s; {time.monotonic() - begun:.0f} s, load {load}", flush=True)
     sys.exit(set(w for w in results if w[0] != "(") != {"status 0"})
 
 
