@@ -31,8 +31,9 @@ impl Sink for Told {
                 assert_eq!(self.identities, 1);
                 assert!(values.iter().all(|(slot, _)| self.slots.contains(slot)));
             }
-            Update::Set { value: Value::Text(text), .. } => {
-                self.of_2014 |= text.starts_with("2014");
+            // Its dialect; other texts follow.
+            Update::Set { value: Value::Text(text), .. } if text.starts_with("2014") => {
+                self.of_2014 = true;
                 self.big_endian = text.ends_with("big-endian");
             }
             _ => {}
