@@ -136,15 +136,16 @@ fn answer_one(
     results: &mut Results,
 ) -> Result<(), Error> {
     let row = world.entries.by_pmid(pmid.0).ok_or(Error::PMID)?;
+    if let ValueSource::RollUp(leaf) = row.value
+        && row.ty != ValueType::Text
+    {
+        roll_ups::answer(row, leaf, scope, world, results);
+        return Ok(());
+    }
     match world.entries.serial(row) {
         None => values::own(row, world.store, scope.now, results),
         Some(_) if scope.hides(row) => return Err(Error::PERMISSION),
         Some(_) if scope.crowded && Class::of(row) == Class::Arrays => results.refuse(),
-        Some(_) if matches!(row.value, ValueSource::RollUp(_)) && row.ty != ValueType::Text => {
-            if let ValueSource::RollUp(leaf) = row.value {
-                roll_ups::answer(row, leaf, scope, world, results);
-            }
-        }
         Some(serial) if matches!(row.indom, InDom::Table(_)) => {
             let all = world.instances.rows(serial);
             let rows = match row.value {

@@ -7,15 +7,39 @@ use pmda::Results;
 
 use super::scope::{FetchScope, World};
 use crate::callbacks::entries::Row as Metric;
-use crate::callbacks::instances::Service;
 use crate::catalogue::{AGENT_INDOM, Part, SERVICE_INDOM, parts};
-use crate::model::{InDom, Leaf, RowItem, SourceId, Units, ValueSource, ValueType};
+use crate::model::{InDom, Leaf, MetricItem, RowItem, SourceId, Units, ValueSource, ValueType};
 use crate::store::{Peer, Row};
 
 /// Sums over the rows of peers, by peer.
 type Sums = HashMap<*const Peer, u64, foldhash::fast::RandomState>;
-/// Those of a metric, of all rows or of those whose name ends with a component.
-type OfRows = HashMap<(SourceId, RowItem, Option<&'static str>), Sums>;
+
+/// What a leaf is made of in a source, looked up once for all its peers or services.
+#[derive(Debug, Default)]
+struct Made {
+    parts: Vec<Found>,
+    /// Values stay when the peer is silent or gone.
+    keeps: bool,
+}
+
+#[derive(Debug)]
+enum Found {
+    Metrics(&'static [MetricItem]),
+    /// Of the peers' rows.
+    Rows(Sums),
+    /// Of the row of a service itself.
+    Row(RowItem),
+    Dynamic(Vec<Column>),
+    Members,
+}
+
+/// A metric that peers define.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    number: u16,
+    ty: ValueType,
+    units: Units,
+}
 
 /// Adds the values of a leaf to the open set.
 pub(super) fn answer(
@@ -25,64 +49,63 @@ pub(super) fn answer(
     world: &World<'_>,
     results: &mut Results,
 ) {
-    if metric.indom == InDom::Services {
+    let of_service = metric.indom == InDom::Services;
+    let sources = world.store.catalogue().sources();
+    let made: Vec<Made> =
+        sources.map(|(source, _)| made(source, leaf, of_service, world, results)).collect();
+    let of = |source: SourceId| made.get(source.index());
+    if of_service {
         let services = Some(world.instances.services());
-        return scope.visit(
-            world,
-            SERVICE_INDOM,
-            services.zip(services),
-            results,
-            |scope, results, inst, of| {
-                if let Some(bits) = of_service(leaf, of, scope, world) {
-                    results.number(inst, metric.ty, bits);
-                }
-            },
-        );
+        let all = services.zip(services);
+        return scope.visit(world, SERVICE_INDOM, all, results, |scope, results, inst, service| {
+            let row = &service.row;
+            let fresh = !leaf.is_instant() || row.fresh(scope.now, scope.stale);
+            let value = of(service.source).and_then(|made| of_row(made, row, fresh, leaf));
+            if let Some(bits) = value {
+                results.number(inst, metric.ty, bits);
+            }
+        });
     }
-    let mut sums = OfRows::new();
     let peers = world.instances.peers(AGENT_INDOM);
     scope.visit(world, AGENT_INDOM, peers.zip(peers), results, |scope, results, inst, peer| {
-        if let Some(bits) = of_peer(leaf, peer, &mut sums, scope, world, results) {
+        let shown = |made: &&Made| made.keeps || peer.liveness.fresh(scope.now, scope.stale);
+        let value = of(peer.source).filter(shown).and_then(|made| of_peer(made, peer, leaf));
+        if let Some(bits) = value {
             results.number(inst, metric.ty, bits);
         }
     });
 }
 
-/// The value of a peer.
-fn of_peer(
+/// What a leaf is made of in a source.
+fn made(
+    source: SourceId,
     leaf: Leaf,
-    peer: &Peer,
-    sums: &mut OfRows,
-    scope: &FetchScope,
+    of_service: bool,
     world: &World<'_>,
     results: &mut Results,
-) -> Option<u64> {
-    let source = world.store.catalogue().source(peer.source)?;
-    let parts = parts(source, leaf, false)?;
-    let keeps = source.keeps_values && !leaf.is_instant();
-    if !keeps && !peer.liveness.fresh(scope.now, scope.stale) {
-        return None;
-    }
-    let mut of_rows = |item, name| {
-        let made = || rows(peer.source, item, name, world, results);
-        sums.entry((peer.source, item, name))
-            .or_insert_with(made)
-            .get(&std::ptr::from_ref(peer))
-            .copied()
-    };
-    parts.iter().find_map(|part| match *part {
-        Part::Metrics(items) => sum(items.iter().map(|item| peer.cells.get(item.get()))),
-        Part::Rows(item) => of_rows(item, None),
-        Part::Row(item, name) => of_rows(item, Some(name)),
+) -> Made {
+    let Some(table) = world.store.catalogue().source(source) else { return Made::default() };
+    let found = |part: &Part| match *part {
+        Part::Metrics(items) => Found::Metrics(items),
+        Part::Rows(item) if of_service => Found::Row(item),
+        Part::Rows(item) => Found::Rows(sums(source, item, None, world, results)),
+        Part::Row(item, name) => Found::Rows(sums(source, item, Some(name), world, results)),
         Part::Dynamic(keys) => {
-            dynamic(keys, leaf, peer.source, world, |column| peer.cells.get(column))
+            let column = |key: &&str| {
+                let metric = world.entries.rolled_up(source, key)?;
+                let ValueSource::Column(number) = metric.value else { return None };
+                Some(Column { number, ty: metric.ty, units: metric.units })
+            };
+            Found::Dynamic(keys.iter().filter_map(column).collect())
         }
-        Part::Members => None,
-    })
+        Part::Members => Found::Members,
+    };
+    let parts = parts(table, leaf, of_service).unwrap_or_default().iter().map(found).collect();
+    Made { parts, keeps: table.keeps_values && !leaf.is_instant() }
 }
 
-/// The sums of a metric over the rows of each peer.
-fn rows(
+/// The sums of a metric over the rows of each peer, or over those whose name ends with a component.
+fn sums(
     source: SourceId,
     item: RowItem,
     name: Option<&str>,
@@ -105,35 +128,32 @@ fn rows(
     sums
 }
 
-/// The value of a service.
-fn of_service(leaf: Leaf, service: &Service, scope: &FetchScope, world: &World<'_>) -> Option<u64> {
-    let source = world.store.catalogue().source(service.source)?;
-    let row: &Row = &service.row;
-    let fresh = || !leaf.is_instant() || row.fresh(scope.now, scope.stale);
-    let first = |part: &Part| match *part {
-        Part::Members => Some(row.members()),
-        Part::Rows(item) if fresh() => row.cells.get(item.get()),
-        Part::Dynamic(keys) if fresh() => {
-            dynamic(keys, leaf, service.source, world, |column| row.brought.get(column))
+/// The value of a peer: the first part that it has.
+fn of_peer(made: &Made, peer: &Peer, leaf: Leaf) -> Option<u64> {
+    made.parts.iter().find_map(|part| match part {
+        Found::Metrics(items) => sum(items.iter().map(|item| peer.cells.get(item.get()))),
+        Found::Rows(sums) => sums.get(&std::ptr::from_ref(peer)).copied(),
+        Found::Dynamic(columns) => dynamic(columns, leaf, |number| peer.cells.get(number)),
+        Found::Row(_) | Found::Members => None,
+    })
+}
+
+/// The value of a service. `fresh`: values that mean now may be shown.
+fn of_row(made: &Made, row: &Row, fresh: bool, leaf: Leaf) -> Option<u64> {
+    made.parts.iter().find_map(|part| match part {
+        Found::Members => Some(row.members()),
+        Found::Row(item) if fresh => row.cells.get(item.get()),
+        Found::Dynamic(columns) if fresh => {
+            dynamic(columns, leaf, |number| row.brought.get(number))
         }
         _ => None,
-    };
-    parts(source, leaf, true)?.iter().find_map(first)
+    })
 }
 
 /// The sum of metrics that peers define, in the units of the leaf.
-fn dynamic(
-    keys: &[&str],
-    leaf: Leaf,
-    source: SourceId,
-    world: &World<'_>,
-    value: impl Fn(u16) -> Option<u64>,
-) -> Option<u64> {
-    sum(keys.iter().map(|key| {
-        let metric = world.entries.rolled_up(source, key)?;
-        let ValueSource::Column(column) = metric.value else { return None };
-        converted(value(column)?, metric.ty, metric.units, leaf.units())
-    }))
+fn dynamic(columns: &[Column], leaf: Leaf, value: impl Fn(u16) -> Option<u64>) -> Option<u64> {
+    let units = leaf.units();
+    sum(columns.iter().map(|c| converted(value(c.number)?, c.ty, c.units, units)))
 }
 
 /// The sum of those that there are.
