@@ -36,9 +36,7 @@ impl Visitor for Sum {
         assert!(self.headers == 1);
         assert!((t.index as usize) < limits::EVENT_TYPES && t.fields.len() <= limits::FIELDS);
         let index = t.index as usize;
-        if index == 0 && self.types.len() > 1 {
-            self.types.clear();
-        }
+        // An id that is defined again keeps its index.
         assert!(index <= self.types.len(), "indexes have no gaps");
         if index < self.types.len() {
             self.types[index] = t.clone();
