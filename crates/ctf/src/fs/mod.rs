@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! [`Session::records`] copies the values of events for [`Record`](crate::Record)s; [`Records::read`]
-//! lends one of them. [`Session::reader`] and a [`MergeVisitor`](crate::MergeVisitor) avoid the copies.
+//! [`Session::records`] copies the values of events for [`Record`]s; [`Records::read`] lends one of them.
+//! [`Session::reader`] and a [`MergeVisitor`](crate::MergeVisitor) avoid the copies.
 
 mod directory;
 mod error;

@@ -168,10 +168,13 @@ impl Blocks {
     fn point(&mut self, b: &mut Bytes<'_>, visitor: &mut impl Visitor) -> Option<()> {
         let (_time, count) = (b.u64()?, b.u32()?);
         let mut lost = 0;
-        for _ in 0..count {
+        let whole = (0..count).try_for_each(|_| {
             lost += self.sequences.point(b.u64()?, b.u32()?);
-        }
+            Some(())
+        });
+        // What is counted is told, also before the end of what was cut.
         tell(lost, visitor);
+        whole?;
         visitor.point();
         Some(())
     }
@@ -179,10 +182,12 @@ impl Blocks {
     fn point6(&mut self, b: &mut Bytes<'_>, visitor: &mut impl Visitor) -> Option<()> {
         let (_time, flags, count) = (b.u64()?, b.u32()?, b.u32()?);
         let mut lost = 0;
-        for _ in 0..count {
+        let whole = (0..count).try_for_each(|_| {
             lost += self.sequences.point(b.var64()?, b.var32()?);
-        }
+            Some(())
+        });
         tell(lost, visitor);
+        whole?;
         visitor.point();
         self.six.point(flags & 1 != 0);
         if flags & 1 != 0 {

@@ -90,18 +90,21 @@ fn metadata(id: u32, provider: &str, fields: &[u8]) -> Vec<u8> {
     row
 }
 
-/// A stream with the start of a real one, and one block.
+/// A stream with the start of a real one, and one block of rows.
 fn with_block(name: &str, rows: &[u8]) -> Vec<u8> {
+    with_body(name, &[&[20, 0, 1, 0][..], &[0; 16], rows].concat())
+}
+
+/// The same with a block of these bytes.
+fn with_body(name: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = stream("types-9")[..32 + 15 + 5 + 1 + 48 + 1].to_vec();
     bytes.extend_from_slice(&[5, 5, 1, 2, 0, 0, 0, 2, 0, 0, 0]);
     bytes.extend(u32::try_from(name.len()).unwrap().to_le_bytes());
     bytes.extend(name.as_bytes());
     bytes.push(6);
-    bytes.extend(u32::try_from(rows.len() + 20).unwrap().to_le_bytes());
+    bytes.extend(u32::try_from(body.len()).unwrap().to_le_bytes());
     bytes.extend(vec![0; (4 - bytes.len() % 4) % 4]);
-    bytes.extend([20, 0, 1, 0]);
-    bytes.extend([0; 16]);
-    bytes.extend_from_slice(rows);
+    bytes.extend_from_slice(body);
     bytes.push(6);
     bytes
 }
@@ -168,5 +171,29 @@ fn corrupt_bytes_end_a_stream_and_nothing_else() {
                 assert!(count.0 == reader.events() && reader.held() < limits::TYPES);
             }
         }
+    }
+}
+
+#[derive(Default)]
+struct Lost(u64);
+
+impl Visitor for Lost {
+    fn event(&mut self, _: &Event<'_>) {}
+
+    fn lost(&mut self, events: u64) {
+        self.0 += events;
+    }
+}
+
+/// A sequence point of two threads, of which the second is cut.
+#[test]
+fn what_a_cut_sequence_point_counts_it_tells() {
+    let thread = |id: u64, number: u32| [&id.to_le_bytes()[..], &number.to_le_bytes()].concat();
+    let whole = [vec![0; 8], vec![2, 0, 0, 0], thread(1, 30), thread(2, 4)].concat();
+    for (body, expected) in [(&whole[..], 34), (&whole[..whole.len() - 1], 30)] {
+        let mut lost = Lost::default();
+        let (reader, done) = read(&with_body("SPBlock", body), &mut lost);
+        assert_eq!((lost.0, reader.losses().lost()), (expected, expected));
+        assert_eq!(done.is_ok(), body.len() == whole.len());
     }
 }
