@@ -126,6 +126,10 @@ impl Instances {
         if !self.stale.remove(&serial) {
             return;
         }
+        if serial == SERVICE_INDOM {
+            let all = self.services.iter().map(|(id, service)| (*id, service.name.as_str()));
+            return tables.set_instances(indom, all);
+        }
         let name = |peer: &Peer| match serial {
             AGENT_INDOM => peer.agent_name(),
             _ => peer.name.clone(),
@@ -136,10 +140,6 @@ impl Instances {
             .map(|(id, peer)| (*id, name(peer)))
             .chain(rows.map(|(id, row)| (*id, row.key.to_string())))
             .collect();
-        if serial == SERVICE_INDOM {
-            let all = self.services.iter().map(|(id, service)| (*id, service.name.as_str()));
-            return tables.set_instances(indom, all);
-        }
         tables.set_instances(indom, names.iter().map(|(id, name)| (*id, name.as_str())));
     }
 }

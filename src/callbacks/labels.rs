@@ -4,7 +4,7 @@ use pmda::{InDom, LabelSet, LabelTarget};
 
 use super::entries::Entries;
 use super::instances::Instances;
-use crate::catalogue::{AGENT_INDOM, Catalogue, SERVICE_INDOM, SourceTable};
+use crate::catalogue::{AGENT_INDOM, Catalogue, SERVICE_INDOM, ServiceOf, SourceTable};
 use crate::store::{Peer, Row};
 
 /// The label set of one level; `None` if it has no labels.
@@ -68,8 +68,13 @@ fn labels<K: Into<String>>(
 }
 
 fn of_peer(peer: &Peer, source: &SourceTable) -> Option<LabelSet> {
-    let service = source.service.and_then(|services| (services.of_peer)(&peer.name));
     let own = peer.labels();
+    let service = source.service.and_then(|services| match services.of_peer {
+        ServiceOf::Name(service) => Some(service(&peer.name)),
+        ServiceOf::Label(label) => {
+            own.iter().find(|(name, _)| **name == *label).map(|(_, v)| v.as_str())
+        }
+    });
     Some(labels(source, service, own.iter().map(|(name, value)| (&**name, value.clone()))))
 }
 

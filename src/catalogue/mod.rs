@@ -18,7 +18,7 @@ use std::borrow::Cow;
 pub use agent::{AGENT_INDOM, AgentCell};
 pub use check::CatalogueError;
 pub use entry::Entry;
-pub use roll_up::{Part, RollUp, SERVICE_INDOM, Services, parts};
+pub use roll_up::{Part, RollUp, SERVICE_INDOM, ServiceOf, Services};
 pub use self_metrics::Stat;
 pub use table::{
     CLUSTERS, ControlDef, DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Dynamic, InDomDef,

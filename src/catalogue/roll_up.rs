@@ -42,18 +42,42 @@ pub enum Part {
 pub struct Services {
     /// The shared table whose rows they are.
     pub table: TableId,
-    /// The service of a peer, by its name. `None`: it has a label `service`.
-    pub of_peer: fn(&str) -> Option<&str>,
+    /// The service of a peer.
+    pub of_peer: ServiceOf,
     /// The leaves.
     pub leaves: &'static [RollUp],
 }
 
-/// What a source shows as a leaf of `apm.runtime` or, with `of_service`, of `apm.service`.
-#[must_use]
-pub fn parts(source: &SourceTable, leaf: Leaf, of_service: bool) -> Option<&'static [Part]> {
-    let leaves =
-        if of_service { source.service.map_or(&[] as _, |s| s.leaves) } else { source.runtime };
-    leaves.iter().find(|roll_up| roll_up.leaf == leaf).map(|roll_up| roll_up.parts)
+/// How the service of a peer is known.
+#[derive(Clone, Copy, Debug)]
+pub enum ServiceOf {
+    /// By a label of the peer.
+    Label(&'static str),
+    /// By its name.
+    Name(fn(&str) -> &str),
+}
+
+impl SourceTable {
+    /// The leaves of `apm.runtime` or, with `of_service`, of `apm.service`.
+    #[must_use]
+    pub fn leaves(&self, of_service: bool) -> &'static [RollUp] {
+        if of_service { self.service.map_or(&[], |service| service.leaves) } else { self.runtime }
+    }
+
+    /// What such a leaf is made of; nothing: the source does not have it.
+    #[must_use]
+    pub fn parts(&self, leaf: Leaf, of_service: bool) -> &'static [Part] {
+        let found = self.leaves(of_service).iter().find(|roll_up| roll_up.leaf == leaf);
+        found.map_or(&[], |roll_up| roll_up.parts)
+    }
+
+    /// A leaf is made of the dynamic metric with this key.
+    #[must_use]
+    pub fn rolls_up(&self, key: &str) -> bool {
+        let all = [false, true].into_iter().flat_map(|of_service| self.leaves(of_service));
+        let is = |part: &Part| matches!(part, Part::Dynamic(keys) if keys.contains(&key));
+        all.flat_map(|roll_up| roll_up.parts).any(is)
+    }
 }
 
 /// The leaves that some source has.
@@ -64,7 +88,7 @@ pub(super) fn entries(sources: &[SourceTable]) -> impl Iterator<Item = Entry> {
             Leaf::State | Leaf::Since => {
                 !of_service && sources.iter().any(|s| !s.runtime.is_empty())
             }
-            leaf => sources.iter().any(|source| parts(source, leaf, of_service).is_some()),
+            leaf => sources.iter().any(|source| !source.parts(leaf, of_service).is_empty()),
         };
         LEAVES.iter().filter(is_shown).map(move |def| Entry {
             name: format!("apm.{tree}.{}", def.name),
@@ -86,7 +110,7 @@ pub(super) fn entries(sources: &[SourceTable]) -> impl Iterator<Item = Entry> {
 fn help(def: &LeafDef, sources: &[SourceTable], of_service: bool) -> String {
     let mut text = def.help.to_owned();
     for source in sources {
-        let made = parts(source, def.leaf, of_service).into_iter().flatten();
+        let made = source.parts(def.leaf, of_service).iter();
         let names: Vec<String> = made.filter_map(|part| named(source, *part)).collect();
         if !names.is_empty() {
             text.push_str(&format!(" Of {}: {}.", source.name, names.join(", else ")));

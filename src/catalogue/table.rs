@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::roll_up::{Part, RollUp, Services};
+use super::roll_up::{RollUp, Services};
 use crate::model::{
     ControlId, EventKind, InDom, MetricDef, MetricItem, MetricSpec, ParamItem, Place, ROW_ITEMS,
     RowItem, Semantics, TableId, Units, ValueSource, ValueType,
@@ -251,14 +251,6 @@ impl SourceTable {
     pub fn is_total(&self, place: Place) -> bool {
         let of = |table| self.totals.is_some_and(|totals| totals.table == table);
         matches!(place, Place::Rows(_, table) if of(table))
-    }
-
-    /// A leaf of `apm.runtime` or `apm.service` is made of the dynamic metric with this key.
-    #[must_use]
-    pub fn rolls_up(&self, key: &str) -> bool {
-        let of_service = self.service.map_or(&[] as _, |service| service.leaves);
-        let parts = self.runtime.iter().chain(of_service).flat_map(|roll_up| roll_up.parts);
-        parts.into_iter().any(|part| matches!(part, Part::Dynamic(keys) if keys.contains(&key)))
     }
 
     /// Ids of dynamic metrics: of sums, or of all others.

@@ -116,8 +116,7 @@ fn leaves_are_made_of_what_they_are() {
     use crate::catalogue::Part;
     use crate::model::{InDom, LEAVES, MetricDef, Semantics};
     for source in TABLES {
-        let of_service = source.service.map_or(&[] as _, |service| service.leaves);
-        for roll_up in source.runtime.iter().chain(of_service) {
+        for roll_up in source.leaves(false).iter().chain(source.leaves(true)) {
             let leaf = LEAVES.iter().find(|def| def.leaf == roll_up.leaf).expect("a leaf");
             let fits = |m: &MetricDef| {
                 let counters = [m.sem, leaf.sem].map(|sem| sem == Semantics::Counter);

@@ -7,7 +7,7 @@ use pmda::Results;
 
 use super::scope::{FetchScope, World};
 use crate::callbacks::entries::Row as Metric;
-use crate::catalogue::{AGENT_INDOM, Part, SERVICE_INDOM, parts};
+use crate::catalogue::{AGENT_INDOM, Part, SERVICE_INDOM};
 use crate::model::{InDom, Leaf, MetricItem, RowItem, SourceId, Units, ValueSource, ValueType};
 use crate::store::{Peer, Row};
 
@@ -37,8 +37,9 @@ enum Found {
 #[derive(Clone, Copy, Debug)]
 struct Column {
     number: u16,
-    ty: ValueType,
-    units: Units,
+    signed: bool,
+    /// Its unit in that of the leaf.
+    factor: u64,
 }
 
 /// Adds the values of a leaf to the open set.
@@ -49,7 +50,7 @@ pub(super) fn answer(
     world: &World<'_>,
     results: &mut Results,
 ) {
-    let of_service = metric.indom == InDom::Services;
+    let (of_service, instant) = (metric.indom == InDom::Services, leaf.is_instant());
     let sources = world.store.catalogue().sources();
     let made: Vec<Made> =
         sources.map(|(source, _)| made(source, leaf, of_service, world, results)).collect();
@@ -59,8 +60,8 @@ pub(super) fn answer(
         let all = services.zip(services);
         return scope.visit(world, SERVICE_INDOM, all, results, |scope, results, inst, service| {
             let row = &service.row;
-            let fresh = !leaf.is_instant() || row.fresh(scope.now, scope.stale);
-            let value = of(service.source).and_then(|made| of_row(made, row, fresh, leaf));
+            let fresh = !instant || row.fresh(scope.now, scope.stale);
+            let value = of(service.source).and_then(|made| of_row(made, row, fresh));
             if let Some(bits) = value {
                 results.number(inst, metric.ty, bits);
             }
@@ -69,7 +70,7 @@ pub(super) fn answer(
     let peers = world.instances.peers(AGENT_INDOM);
     scope.visit(world, AGENT_INDOM, peers.zip(peers), results, |scope, results, inst, peer| {
         let shown = |made: &&Made| made.keeps || peer.liveness.fresh(scope.now, scope.stale);
-        let value = of(peer.source).filter(shown).and_then(|made| of_peer(made, peer, leaf));
+        let value = of(peer.source).filter(shown).and_then(|made| of_peer(made, peer));
         if let Some(bits) = value {
             results.number(inst, metric.ty, bits);
         }
@@ -94,13 +95,18 @@ fn made(
             let column = |key: &&str| {
                 let metric = world.entries.rolled_up(source, key)?;
                 let ValueSource::Column(number) = metric.value else { return None };
-                Some(Column { number, ty: metric.ty, units: metric.units })
+                let signed = match metric.ty {
+                    ValueType::U32 | ValueType::U64 => false,
+                    ValueType::I32 | ValueType::I64 => true,
+                    _ => return None,
+                };
+                Some(Column { number, signed, factor: factor(metric.units, leaf.units())? })
             };
             Found::Dynamic(keys.iter().filter_map(column).collect())
         }
         Part::Members => Found::Members,
     };
-    let parts = parts(table, leaf, of_service).unwrap_or_default().iter().map(found).collect();
+    let parts = table.parts(leaf, of_service).iter().map(found).collect();
     Made { parts, keeps: table.keeps_values && !leaf.is_instant() }
 }
 
@@ -129,31 +135,32 @@ fn sums(
 }
 
 /// The value of a peer: the first part that it has.
-fn of_peer(made: &Made, peer: &Peer, leaf: Leaf) -> Option<u64> {
+fn of_peer(made: &Made, peer: &Peer) -> Option<u64> {
     made.parts.iter().find_map(|part| match part {
         Found::Metrics(items) => sum(items.iter().map(|item| peer.cells.get(item.get()))),
         Found::Rows(sums) => sums.get(&std::ptr::from_ref(peer)).copied(),
-        Found::Dynamic(columns) => dynamic(columns, leaf, |number| peer.cells.get(number)),
+        Found::Dynamic(columns) => dynamic(columns, |number| peer.cells.get(number)),
         Found::Row(_) | Found::Members => None,
     })
 }
 
 /// The value of a service. `fresh`: values that mean now may be shown.
-fn of_row(made: &Made, row: &Row, fresh: bool, leaf: Leaf) -> Option<u64> {
+fn of_row(made: &Made, row: &Row, fresh: bool) -> Option<u64> {
     made.parts.iter().find_map(|part| match part {
         Found::Members => Some(row.members()),
         Found::Row(item) if fresh => row.cells.get(item.get()),
-        Found::Dynamic(columns) if fresh => {
-            dynamic(columns, leaf, |number| row.brought.get(number))
-        }
+        Found::Dynamic(columns) if fresh => dynamic(columns, |number| row.brought.get(number)),
         _ => None,
     })
 }
 
-/// The sum of metrics that peers define, in the units of the leaf.
-fn dynamic(columns: &[Column], leaf: Leaf, value: impl Fn(u16) -> Option<u64>) -> Option<u64> {
-    let units = leaf.units();
-    sum(columns.iter().map(|c| converted(value(c.number)?, c.ty, c.units, units)))
+/// The sum of metrics that peers define, in the units of the leaf; less than 0 is 0.
+fn dynamic(columns: &[Column], value: impl Fn(u16) -> Option<u64>) -> Option<u64> {
+    sum(columns.iter().map(|column| {
+        let bits = value(column.number)?;
+        let value = if column.signed { bits.cast_signed().max(0).cast_unsigned() } else { bits };
+        Some(value.saturating_mul(column.factor))
+    }))
 }
 
 /// The sum of those that there are.
@@ -161,23 +168,17 @@ fn sum(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     values.flatten().reduce(u64::wrapping_add)
 }
 
-/// A value in other units of the same dimension, as a whole number; less than 0 is 0.
-fn converted(bits: u64, ty: ValueType, from: Units, to: Units) -> Option<u64> {
+/// A unit in another of the same dimension that is not larger: the smallest one.
+fn factor(from: Units, to: Units) -> Option<u64> {
     const TIME: [u64; 4] = [1, 1000, 1_000_000, 1_000_000_000];
-    let value = match ty {
-        ValueType::U32 | ValueType::U64 => bits,
-        ValueType::I32 | ValueType::I64 => u64::try_from(bits.cast_signed()).unwrap_or(0),
-        _ => return None,
-    };
     let (from, to) = (from.fields(), to.fields());
     let dimensions = |f: pcp_event::UnitFields| (f.dim_space, f.dim_time, f.dim_count);
     if dimensions(from) != dimensions(to) || to.scale_space != 0 || to.scale_time != 0 {
         return None;
     }
-    let factor = match dimensions(from) {
-        (0, 1, 0) => *TIME.get(usize::from(from.scale_time))?,
-        (1, 0, 0) => 1_u64.checked_shl(10 * u32::from(from.scale_space))?,
-        _ => 1,
-    };
-    Some(value.saturating_mul(factor))
+    match dimensions(from) {
+        (0, 1, 0) => TIME.get(usize::from(from.scale_time)).copied(),
+        (1, 0, 0) => 1_u64.checked_shl(10 * u32::from(from.scale_space)),
+        _ => Some(1),
+    }
 }

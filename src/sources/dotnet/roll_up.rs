@@ -1,7 +1,8 @@
 //! What the metrics of .NET are called in every source.
 
 use super::metrics as m;
-use crate::catalogue::{Part, RollUp, Services};
+use super::service::program;
+use crate::catalogue::{Part, RollUp, ServiceOf, Services};
 use crate::model::Leaf;
 
 /// `apm.runtime`.
@@ -25,11 +26,8 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> = Some(Services {
-    table: m::SERVICES,
-    of_peer: |name| name.rsplit_once(':').map(|(program, _)| program),
-    leaves: LEAVES,
-});
+pub(super) const SERVICE: Option<Services> =
+    Some(Services { table: m::SERVICES, of_peer: ServiceOf::Name(program), leaves: LEAVES });
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },

@@ -1,7 +1,7 @@
 //! What the metrics of Mono are called in every source.
 
 use super::metrics as m;
-use crate::catalogue::{Part, RollUp, Services};
+use crate::catalogue::{Part, RollUp, ServiceOf, Services};
 use crate::model::Leaf;
 
 /// `apm.runtime`.
@@ -35,11 +35,8 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> = Some(Services {
-    table: m::PROGRAMS,
-    of_peer: |name| name.rsplit_once(':').map(|(program, _)| program),
-    leaves: LEAVES,
-});
+pub(super) const SERVICE: Option<Services> =
+    Some(Services { table: m::PROGRAMS, of_peer: ServiceOf::Label("program"), leaves: LEAVES });
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Restarts, parts: &[Part::Rows(m::PROGRAM_STARTS)] },

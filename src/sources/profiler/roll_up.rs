@@ -1,7 +1,7 @@
 //! What the metrics of the Java profiler are called in every source.
 
 use super::metrics as m;
-use crate::catalogue::{Part, RollUp, Services};
+use crate::catalogue::{Part, RollUp, ServiceOf, Services};
 use crate::model::Leaf;
 
 /// `apm.runtime`.
@@ -19,7 +19,7 @@ pub(super) const RUNTIME: &[RollUp] = &[
 
 /// `apm.service`.
 pub(super) const SERVICE: Option<Services> =
-    Some(Services { table: m::SERVICES, of_peer: |_| None, leaves: LEAVES });
+    Some(Services { table: m::SERVICES, of_peer: ServiceOf::Label("service"), leaves: LEAVES });
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },
