@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::catalogue::{AGENT_INDOM, Catalogue, Entry, SourceTable};
+use crate::catalogue::{AGENT_INDOM, Catalogue, Entry, SERVICE_INDOM, SourceTable};
 use crate::model::InDom;
 
 /// The text above the table of `docs/metrics.md`.
@@ -114,7 +114,7 @@ pub fn help(catalogue: &Catalogue) -> String {
     let of_sources = catalogue.sources().flat_map(|(_, s)| {
         std::iter::once(s.indom.serial).chain(s.tables.iter().map(|t| t.indom.serial))
     });
-    for serial in std::iter::once(AGENT_INDOM).chain(of_sources) {
+    for serial in [AGENT_INDOM, SERVICE_INDOM].into_iter().chain(of_sources) {
         if let Some((oneline, help)) = catalogue.indom_help(serial) {
             entry(&format!("APM.{serial}"), oneline, help);
         }

@@ -1,5 +1,6 @@
 //! The instances of each domain: peers, and rows of tables.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,16 +16,16 @@ pub(super) type Peers = BTreeMap<u32, Arc<Peer>>;
 /// Rows of a table by instance number.
 pub(super) type Rows = BTreeMap<u32, Arc<Row>>;
 
-/// A service or program of any source, by instance number.
+/// A service or program of any source, by instance number: in the order of the sources' clusters.
 pub(super) type Services = BTreeMap<u32, Arc<Service>>;
 
 /// An instance of `apm.service`.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) source: SourceId,
+    /// The name of the source.
+    pub(super) protocol: &'static str,
     pub(super) row: Arc<Row>,
-    /// Unique among the present ones.
-    pub(super) name: String,
 }
 
 /// Instances by the serial numbers of their domains.
@@ -56,22 +57,21 @@ impl Instances {
         &self.services
     }
 
-    /// `protocol`: the name of the source, for a service whose name another source has.
-    pub(super) fn add_service(
-        &mut self,
-        inst: u32,
-        source: SourceId,
-        protocol: &str,
-        row: &Arc<Row>,
-    ) {
-        let same = |service: &Arc<Service>| service.name == *row.key && service.source != source;
-        let name = if row.is_rest() || self.services.values().any(same) {
-            format!("{protocol}::{}", row.key)
-        } else {
-            row.key.to_string()
-        };
-        self.services.insert(inst, Arc::new(Service { source, row: Arc::clone(row), name }));
+    pub(super) fn add_service(&mut self, inst: u32, service: Service) {
+        self.services.insert(inst, Arc::new(service));
         self.stale.insert(SERVICE_INDOM);
+    }
+
+    /// The names of all services. Of those with one name the first source has it, whoever came first: so
+    /// it depends on who is there, not on the order of coming.
+    fn service_names(&self) -> impl Iterator<Item = (u32, Cow<'_, str>)> {
+        let mut taken = HashSet::new();
+        self.services.iter().map(move |(inst, service)| {
+            let key: &str = &service.row.key;
+            let own = !service.row.is_rest() && taken.insert(key);
+            let name = if own { key.into() } else { format!("{}::{key}", service.protocol).into() };
+            (*inst, name)
+        })
     }
 
     pub(super) fn remove_service(&mut self, inst: u32) {
@@ -127,8 +127,8 @@ impl Instances {
             return;
         }
         if serial == SERVICE_INDOM {
-            let all = self.services.iter().map(|(id, service)| (*id, service.name.as_str()));
-            return tables.set_instances(indom, all);
+            let names: Vec<_> = self.service_names().collect();
+            return tables.set_instances(indom, names.iter().map(|(id, name)| (*id, &**name)));
         }
         let name = |peer: &Peer| match serial {
             AGENT_INDOM => peer.agent_name(),

@@ -190,7 +190,7 @@ fn the_view_of_fetches_is_that_of_the_store() {
     }
 }
 
-/// The name of a service is its own while no other source has it.
+/// Of services with one name the first source has it, whatever order they come in.
 #[test]
 fn services_of_two_sources_with_one_name() {
     let mut world = World::new();
@@ -198,15 +198,18 @@ fn services_of_two_sources_with_one_name() {
     world.apply();
     let rows = world.instances.rows(SERIAL).expect("rows");
     let row = Arc::clone(rows.values().next().expect("a row"));
-    let mut instances = Instances::default();
-    let names = |instances: &Instances| -> Vec<String> {
-        instances.services().values().map(|service| service.name.clone()).collect()
-    };
-    instances.add_service(1, SHOP, "shop", &row);
-    instances.add_service(2, testkit::TOY, "toy", &row);
-    assert_eq!(names(&instances), [row.key.to_string(), format!("toy::{}", row.key)]);
-    instances.remove_service(1);
-    instances.remove_service(2);
-    instances.add_service(2, testkit::TOY, "toy", &row);
-    assert_eq!(names(&instances), [row.key.to_string()]);
+    let (shop, toy) = ((2, SHOP, "shop"), (1, testkit::TOY, "toy"));
+    for order in [[shop, toy], [toy, shop]] {
+        let mut instances = Instances::default();
+        for (inst, source, protocol) in order {
+            let row = Arc::clone(&row);
+            instances.add_service(inst, super::Service { source, protocol, row });
+        }
+        let names = |instances: &Instances| -> Vec<String> {
+            instances.service_names().map(|(_, name)| name.into_owned()).collect()
+        };
+        assert_eq!(names(&instances), [row.key.to_string(), format!("shop::{}", row.key)]);
+        instances.remove_service(1);
+        assert_eq!(names(&instances), [row.key.to_string()]);
+    }
 }

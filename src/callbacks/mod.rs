@@ -21,7 +21,7 @@ use access::{Access, Permits};
 use contexts::Contexts;
 use entries::Entries;
 use fetch::{Columns, Fetch, FetchScope};
-use instances::Instances;
+use instances::{Instances, Service};
 use persistent_ids::PersistentIds;
 use pmda::process::create_private;
 use pmda::{
@@ -153,7 +153,8 @@ impl Callbacks {
                 self.instances.add_row(def.indom.serial, id, row);
                 if let Some(inst) = self.service_inst(source, table, id) {
                     let protocol = self.store.catalogue().name(source);
-                    self.instances.add_service(inst, source, protocol, row);
+                    let row = Arc::clone(row);
+                    self.instances.add_service(inst, Service { source, protocol, row });
                 }
             }
             None => {

@@ -154,8 +154,8 @@ impl Catalogue {
 
 /// Help of [`SERVICE_INDOM`].
 const SERVICES_HELP: &str = "One instance for each service or program: NAMESPACE/SERVICE of the Java profiler, the \
-     application or service of Zorka, the program of .NET and Mono; SOURCE::NAME if another source has the name already. \
-     Its label source says who. It stays when its processes have gone, so its counters go on over their restarts.";
+     application or service of Zorka, the program of .NET and Mono; SOURCE::NAME if a source of a lower \
+     cluster has the name too. Its label source says who. It stays when its processes have gone, so its counters go on over their restarts.";
 
 fn id_of(position: usize) -> SourceId {
     // 4096 PMID clusters for all sources bound their number.
