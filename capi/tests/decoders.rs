@@ -11,10 +11,17 @@
 mod common;
 
 use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::queue::{Queue, decode};
 use libc::timeval;
 use pmdaevent::*;
+
+/// Decoders here release their array and take the lowest free handle: no other test may take it.
+fn handles_are_ours() -> MutexGuard<'static, ()> {
+    static HANDLES: Mutex<()> = Mutex::new(());
+    HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a decoder does when it comes to the event "odd", before it fails.
 type Odd = unsafe fn(array: c_int, time: *mut timeval);
@@ -114,6 +121,7 @@ decoder!(has_nanoseconds, another_of_nanoseconds, 1);
 /// They were taken, and the array with all its events was not delivered: nobody was told.
 #[test]
 fn records_of_the_other_resolution_are_refused() {
+    let _handles = handles_are_ours();
     let q = Queue::new("resolution", 10_000, 6100);
     let c = q.client(0, 1);
     q.fetch(c, decode);
@@ -131,6 +139,7 @@ fn records_of_the_other_resolution_are_refused() {
 /// libpcp's encoder of results was killed by an array of 8 bytes with three records.
 #[test]
 fn a_decoder_that_resets_its_array_and_fails_delivers_nothing() {
+    let _handles = handles_are_ours();
     for (n, decoder) in (0..).zip([resets as Decode, resets_and_adds, makes_another, has_none]) {
         let q = Queue::new("decoder", 10_000, 6000 + n);
         let c = q.client(0, 1);
