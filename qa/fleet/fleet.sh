@@ -98,7 +98,7 @@ listen = "127.0.0.1:8888"
 [dotnet]
 directories = ["$home/dotnet"]
 listen = ""
-processes = ["*;counters"]
+processes = ["*;counters;age=5s"]
 ${HOST_KEYS:-}
 END
     cat >"$home/pmcd.conf" <<END

@@ -31,7 +31,7 @@ crate::section! {
     listen: Option<PathBuf> = Some(PathBuf::from("/run/pcp/apm/dotnet.sock")), r#""/run/pcp/apm/dotnet.sock""#,
         "an absolute path of at most 100 bytes";
 
-    /// Processes that are instances and are read: names, with `*`. Conditions can be behind a name: `;user=www`, `;version=10` (the release), `;age=10min` (at least). Of a process that an entry with `;counters` chooses, EventCounters and meters are read too: without it only events are, since programs of all versions sometimes die of EventCounters when they end. .NET Core 3 is read only by an entry with `;version=3`.
+    /// Processes that are instances and are read: names, with `*`. Conditions can be behind a name: `;user=www`, `;version=10` (the release), `;age=10min` (at least). Of a process that an entry with `;counters` chooses, EventCounters and meters are read too, from the age of that entry on or, if it has none, of 1 min: before and without it only events are, since programs of all versions sometimes die of EventCounters when they end, mostly of their first report. .NET Core 3 is read only by an entry with `;version=3`.
     #[serde(deserialize_with = "choices")]
     processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 entries NAME[;user=NAME][;version=N][;age=TIME][;counters]";
 

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// The age from which EventCounters and meters are read by an entry of `dotnet.processes` that has none.
+/// A program that ends during their first report, whose code is compiled meanwhile, dies or hangs now
+/// and then; programs that end so early are mostly jobs and builds, whose status counts.
+pub const COUNTERS_AGE: Duration = Duration::from_secs(60);
 /// Processes that are instances at once; more are counted and not read.
 pub const PROCESSES: usize = 2_000;
 /// Bytes of a nettrace block: runtimes send at most 100 KiB and a header (docs/protocols/dotnet.md 3).

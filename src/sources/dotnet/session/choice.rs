@@ -14,7 +14,7 @@ pub struct Choice {
     name: String,
     user: Option<String>,
     version: Option<u16>,
-    age: Duration,
+    age: Option<Duration>,
     counters: bool,
 }
 
@@ -26,8 +26,7 @@ impl Choice {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(';');
         let name = parts.next().unwrap_or_default().to_owned();
-        let (age, counters) = (Duration::ZERO, false);
-        let mut choice = Self { name, user: None, version: None, age, counters };
+        let mut choice = Self { name, user: None, version: None, age: None, counters: false };
         for part in parts {
             let known = match part.split_once('=').unwrap_or((part, "")) {
                 ("user", user) if !user.is_empty() => {
@@ -38,13 +37,10 @@ impl Choice {
                     choice.version = version.parse().ok();
                     choice.version.is_some()
                 }
-                ("age", age) => match seconds(age) {
-                    Some(age) => {
-                        choice.age = age;
-                        true
-                    }
-                    None => false,
-                },
+                ("age", age) => {
+                    choice.age = seconds(age);
+                    choice.age.is_some()
+                }
                 ("counters", "") => {
                     choice.counters = true;
                     true
@@ -76,13 +72,14 @@ impl Choice {
     }
 
     /// The age that it must have.
-    pub(super) const fn age(&self) -> Duration {
-        self.age
+    pub(super) fn age(&self) -> Duration {
+        self.age.unwrap_or_default()
     }
 
-    /// Its EventCounters and meters are read too.
-    pub(super) const fn counters(&self) -> bool {
-        self.counters
+    /// The age from which its EventCounters and meters are read too, `otherwise` if the entry has none;
+    /// `None`: they are not.
+    pub(super) fn counters_age(&self, otherwise: Duration) -> Option<Duration> {
+        self.counters.then(|| self.age.unwrap_or(otherwise))
     }
 }
 
@@ -125,8 +122,11 @@ mod tests {
         }
         let ages: Vec<_> = texts.iter().map(|text| Choice::parse(text).unwrap().age()).collect();
         assert_eq!(ages, [0, 600, 0].map(Duration::from_secs));
-        let counters = texts.map(|text| Choice::parse(&text).unwrap().counters());
-        assert_eq!(counters, [false, false, true]);
+        let minute = Duration::from_secs(60);
+        let counters = |text: &str| Choice::parse(text).unwrap().counters_age(minute);
+        assert_eq!(counters("*"), None);
+        assert_eq!(counters("*;counters;version=10"), Some(minute));
+        assert_eq!(counters("*;age=2s;counters"), Some(Duration::from_secs(2)));
         for text in ["a;counters=1", "a;b", "a;version=x", "a;age=5y", "a;user=", "a;age=", "a;"] {
             assert!(Choice::parse(text).is_err(), "{text}");
         }

@@ -15,8 +15,7 @@ pub(super) const OPENED: &str = "the session is open, and the runtime has sent n
 pub(super) const STREAMING: &str = "streaming";
 pub(super) const EVENTS: &str = "streaming events only: \"NAME;counters\" in dotnet.processes adds EventCounters and meters, by \
      which a program sometimes dies when it ends";
-pub(super) const EVENTS_YET: &str =
-    "streaming events only, until it has the age of its entry with ;counters in dotnet.processes";
+pub(super) const EVENTS_YET: &str = "streaming events only, until it has the age of its entry with ;counters in dotnet.processes, 1 min if the entry has no ;age";
 pub(super) const STOPPING: &str = "the session is being ended";
 pub(super) const GONE: &str = "the process has ended";
 pub(super) const KILLED: &str = "the process was killed or crashed: its event stream has no end";

@@ -161,8 +161,12 @@ impl Process {
         if self.choices.is_empty() {
             return Some(Duration::ZERO);
         }
-        let of = |choice: &&Choice| choice.counters() && choice.takes(Some(self.release()));
-        let age = self.choices.iter().filter(of).map(Choice::age).min()?;
+        let of = |choice: &&Choice| choice.takes(Some(self.release()));
+        let at_once = self.config.min_age.is_zero();
+        let otherwise = if at_once { Duration::ZERO } else { limits::COUNTERS_AGE };
+        let ages =
+            self.choices.iter().filter(of).filter_map(|choice| choice.counters_age(otherwise));
+        let age = ages.min()?;
         Some(self.found + self.config.min_age.max(age).saturating_sub(self.age))
     }
 

@@ -178,6 +178,21 @@ fn counters_and_meters_are_for_those_that_an_entry_gives_them() {
     world.process.choose(world.now, choices(&["*", "app;counters;age=10min"]));
     assert!(world.process.reason().contains("the age of its entry"), "of the new entries");
 
+    // Of an entry without an age: a minute old, unless everything is read at once.
+    let mut world = new(&["app;counters"], Some(S));
+    world.pass(58 * S);
+    assert_eq!((world.count("collect"), counts(&world)), (1, 0));
+    assert!(world.process.reason().contains("1 min"), "{}", world.process.reason());
+    world.pass(5 * S);
+    assert_eq!((world.count("collect"), counts(&world)), (3, 2), "and meters after counters");
+    let at_once = Config { min_age: Duration::ZERO, ..with_meters() };
+    let mut world =
+        World::aged(Runtime::of("9.0.7"), Reach::Denied("not yet".into()), at_once, None);
+    world.process.choose(world.now, choices(&["app;counters"]));
+    world.process.reach(world.now, Reach::Socket);
+    world.settle();
+    assert_eq!(world.count("collect Four meters"), 1);
+
     let mut world = new(&["*", "app;counters;age=10min"], Some(S));
     world.pass(598 * S);
     assert_eq!((world.count("collect"), counts(&world)), (1, 0));
