@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use pmda::{Agent, Log, Wake, process};
 
+use crate::VERSION;
 use crate::callbacks::Callbacks;
+use crate::catalogue::Catalogue;
 use crate::check;
 use crate::clock::now;
 use crate::config::{Config, ConfigError, Loaded};
 use crate::net::{Signal, Supervisor};
 use crate::options::{Mode, Options};
-use crate::sources::catalogue;
-use crate::sources::registry::{Sections, Started};
+use crate::sources::registry::{self, Sections, Started};
 use crate::store::{Stat, Store};
 
 /// Time between two sweeps of the store.
@@ -31,26 +32,37 @@ pmdaapm --check checks the configuration, pmdaapm --help lists the options.";
 /// Runs the mode of the command line; returns the exit status.
 #[must_use]
 pub fn main(mut agent: Agent, options: &Options) -> i32 {
+    let catalogue = match registry::build() {
+        Ok(catalogue) => catalogue,
+        Err(contradictions) => {
+            // Where pmcd has started it, this is its log.
+            eprintln!("the tables of the sources contradict each other:\n{contradictions}");
+            return 1;
+        }
+    };
     match options.mode {
-        Mode::PrintPmns => show(&crate::generate::pmns(&catalogue())),
-        Mode::PrintHelp => show(&crate::generate::help(&catalogue())),
-        Mode::PrintMetrics => show(&crate::generate::metrics(&catalogue())),
+        Mode::PrintPmns => show(&crate::generate::pmns(&catalogue)),
+        Mode::PrintHelp => show(&crate::generate::help(&catalogue)),
+        Mode::PrintMetrics => show(&crate::generate::metrics(&catalogue)),
+        Mode::PrintIds => show(&crate::ids::print(&catalogue)),
         Mode::PrintConfiguration => show(&crate::config::reference::<Sections>()),
-        Mode::Catalogue => show(&crate::generate::json(&catalogue())),
-        Mode::PrintPmlogconf => show(&crate::pmlogconf::print(&catalogue())),
+        Mode::Catalogue => show(&crate::generate::json(&catalogue)),
+        Mode::PrintPmlogconf => show(&crate::pmlogconf::print(&catalogue)),
         Mode::Page => {
             show(&crate::page::html(options.proxy.as_deref(), options.hostspec.as_deref()));
         }
-        Mode::Version => println!("pmdaapm {}", env!("CARGO_PKG_VERSION")),
+        Mode::Version => println!("pmdaapm {VERSION} (PCP {})", pmda::PCP_VERSION),
         Mode::Check => return check(options),
-        Mode::Forget => return forget(&agent, options.forget.as_deref().unwrap_or_default()),
+        Mode::Forget => {
+            return forget(&agent, &catalogue, options.forget.as_deref().unwrap_or_default());
+        }
         Mode::Run if !process::is_started_by_pmcd() => {
             eprintln!("{BY_HAND}");
             return 1;
         }
         Mode::Run => {
             agent.open_log();
-            if let Err(e) = run(agent, options) {
+            if let Err(e) = run(agent, options, catalogue) {
                 Log::install("pmdaapm", log::LevelFilter::Info);
                 log::error!("{e}");
                 return 1;
@@ -85,12 +97,12 @@ fn check(options: &Options) -> i32 {
     }
 }
 
-fn forget(agent: &Agent, pattern: &str) -> i32 {
+fn forget(agent: &Agent, catalogue: &Catalogue, pattern: &str) -> i32 {
     let dir = process::state_dir();
     // As the PMDA does, so that it can read the file.
     agent.hand_over(&dir, "apm.");
     let user = agent.become_user().map_err(|e| e.to_string());
-    match user.and_then(|()| crate::forget::forget(&dir, agent.domain(), &catalogue(), pattern)) {
+    match user.and_then(|()| crate::forget::forget(&dir, agent.domain(), catalogue, pattern)) {
         Ok(names) if names.is_empty() => {
             eprintln!("{pattern}: no peer has brought such a metric");
             1
@@ -106,16 +118,20 @@ fn forget(agent: &Agent, pattern: &str) -> i32 {
     }
 }
 
-fn run(agent: Agent, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
+fn run(
+    agent: Agent,
+    options: &Options,
+    catalogue: Arc<Catalogue>,
+) -> Result<(), Box<dyn std::error::Error>> {
     let loaded = load(options)?;
     let config = &loaded.config;
     Log::install("pmdaapm", config.log.level);
-    log::info!("pmdaapm {} starts; configuration: {}", env!("CARGO_PKG_VERSION"), loaded.origin());
+    log::info!("pmdaapm {VERSION} starts; configuration: {}", loaded.origin());
     let state_dir = process::state_dir();
     agent.hand_over(&state_dir, "apm.");
     agent.become_user()?;
 
-    let store = Store::new(catalogue(), agent.domain(), config.limits(), config.event_memory());
+    let store = Store::new(catalogue, agent.domain(), config.limits(), config.event_memory());
     store.stats.set_started(now().monotonic);
     if let Some(path) = &loaded.path {
         store.stats.set_config_file(&path.display().to_string());

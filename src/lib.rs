@@ -18,6 +18,10 @@
 // A program: its pages are read with --document-private-items.
 #![allow(rustdoc::private_intra_doc_links)]
 
+/// The version of this program: `0.1.0+8c2f1d0a3b`, of the package and of the commit that it was built
+/// from; of the package alone in builds for tests.
+pub const VERSION: &str = env!("PMDAAPM_VERSION");
+
 pub mod read;
 
 #[cfg(feature = "lttng")]
@@ -41,6 +45,8 @@ pub mod state;
 pub mod config;
 
 pub mod generate;
+
+pub mod ids;
 
 #[cfg(feature = "agent")]
 pub mod proc;

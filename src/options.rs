@@ -19,6 +19,10 @@ const OPTIONS: &[OptionDef] = &[
     flag("print-pmns", "print the name space, exit"),
     flag("print-help", "print the help texts in the form of newhelp(1), exit"),
     flag("print-metrics", "print a table of all metrics, exit"),
+    flag(
+        "print-ids",
+        "print which PMID clusters, items and instance domains are in use and free, exit",
+    ),
     flag("print-configuration", "print a table of all configuration keys, exit"),
     flag("print-pmlogconf", "print the groups for pmlogconf(1), exit"),
     flag("catalogue", "print all static metrics as JSON, exit"),
@@ -59,6 +63,8 @@ pub enum Mode {
     PrintHelp,
     /// `--print-metrics`: `docs/metrics.md`
     PrintMetrics,
+    /// `--print-ids`: for who adds a source, a table or a metric
+    PrintIds,
     /// `--print-configuration`: `docs/configuration.md`
     PrintConfiguration,
     /// `--print-pmlogconf`: `etc/pmlogconf/*`
@@ -95,6 +101,7 @@ impl Options {
             "print-pmns" => Some(Mode::PrintPmns),
             "print-help" => Some(Mode::PrintHelp),
             "print-metrics" => Some(Mode::PrintMetrics),
+            "print-ids" => Some(Mode::PrintIds),
             "print-configuration" => Some(Mode::PrintConfiguration),
             "print-pmlogconf" => Some(Mode::PrintPmlogconf),
             "catalogue" => Some(Mode::Catalogue),

@@ -23,6 +23,7 @@ mod bindings {
             pkg_config::Config::new().atleast_version("6.0").probe("libpcp_pmda").unwrap_or_else(
                 |e| panic!("libpcp_pmda 6.0 or later is needed (Debian: libpcp-pmda3-dev): {e}"),
             );
+        println!("cargo::rustc-env=PCP_SYS_VERSION={}", pcp.version);
         let bindings = bindgen::Builder::default()
             .header("wrapper.h")
             .clang_args(pcp.include_paths.iter().map(|p| format!("-I{}", p.display())))

@@ -4,26 +4,31 @@
 
 mod agent;
 mod check;
+mod contradiction;
 mod define;
 mod entry;
 mod roll_up;
 mod self_metrics;
+mod sound;
 mod source_metrics;
 mod table;
 #[cfg(test)]
 pub(crate) mod testkit;
 
-use std::borrow::Cow;
-
 pub use agent::{AGENT_INDOM, AgentCell};
-pub use check::CatalogueError;
+pub use contradiction::{CatalogueError, Contradiction};
 pub use entry::Entry;
 pub use roll_up::{Part, RollUp, SERVICE_INDOM, ServiceOf, Services};
 pub use self_metrics::Stat;
+pub(crate) use sound::OWN_CLUSTERS;
+pub use sound::assert_apart;
+pub(crate) use table::EXTRA_CLUSTER;
 pub use table::{
     CLUSTERS, ControlDef, DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Dynamic, InDomDef,
     OTHER, PARAM_CLUSTER, ParamDef, RowLayout, SourceTable, TOTALS_FIRST, TableDef, Totals,
 };
+
+use contradiction::Contradictions;
 
 use crate::model::{ControlId, SourceId, TableId};
 
@@ -39,9 +44,11 @@ impl Catalogue {
     /// Builds the catalogue from the tables of all sources, in their order.
     ///
     /// # Errors
-    /// Two names or ids are equal, or one is out of range: the error names both places.
+    /// Two names or ids are equal, or one is out of range: the error names all that are wrong, each
+    /// with its places.
     pub fn new(sources: &[SourceTable]) -> Result<Self, CatalogueError> {
-        check::sources(sources)?;
+        let mut found = Contradictions::default();
+        check::sources(sources, &mut found);
         let names: Vec<&str> = sources.iter().map(|s| s.name).collect();
         let mut entries = agent::entries(listed(&names).into());
         let mut truncated = "Texts that were cut, and other parameters that were left out, \
@@ -58,7 +65,8 @@ impl Catalogue {
         }
         entries.extend(roll_up::entries(sources));
         entries.extend(self_metrics::entries(sources));
-        check::entries(&entries)?;
+        check::entries(&entries, &mut found);
+        found.result()?;
         let (protocol, name) =
             sources.first().map_or(("protocol", "name:1234"), |s| (s.name, s.example));
         let agents_help = format!(
@@ -67,16 +75,6 @@ impl Catalogue {
              restarts of the PMDA."
         );
         Ok(Self { sources: sources.to_vec(), entries, agents_help })
-    }
-
-    /// Replaces the help text of `apm.agent.source`, which is else the list of sources.
-    #[must_use]
-    pub fn with_sources_help(mut self, help: &'static str) -> Self {
-        let source = |e: &&mut Entry| e.source.is_none() && e.name == "apm.agent.source";
-        if let Some(entry) = self.entries.iter_mut().find(source) {
-            entry.help = Cow::Borrowed(help);
-        }
-        self
     }
 
     /// All static metrics.

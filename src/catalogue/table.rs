@@ -21,7 +21,7 @@ pub const DYNAMIC_CLUSTER: u16 = 16;
 /// same order.
 pub const DYNAMIC_PARAM_CLUSTER: u16 = 32;
 /// First of the clusters behind the dynamic ones: tables and controls of sources with many.
-pub(super) const EXTRA_CLUSTER: u16 = 48;
+pub(crate) const EXTRA_CLUSTER: u16 = 48;
 /// Most dynamic metrics of a source: 16 clusters of 1024 items.
 pub const DYNAMIC_MAX: usize = 16 * 1024;
 /// In a source with sums of its peers' counters ([`SourceTable::totals`]), the first id of a sum: so

@@ -32,8 +32,14 @@ listed! {
     };
 }
 
+/// The first contradiction.
 fn error(sources: &[SourceTable]) -> String {
-    Catalogue::new(sources).expect_err("a contradiction").to_string()
+    errors(sources).remove(0)
+}
+
+fn errors(sources: &[SourceTable]) -> Vec<String> {
+    let error = Catalogue::new(sources).expect_err("a contradiction").to_string();
+    error.lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -47,11 +53,8 @@ fn ids_are_positions_and_everything_is_found_by_them() {
     assert_eq!(catalogue.indom_help(9), Some(("Toys", "One for each toy.")));
     let wheels = catalogue.entries().iter().find(|e| e.name == "apm.toy.wheels").expect("there");
     assert_eq!((wheels.cluster, wheels.item, wheels.source), (64, 0, Some(id)));
-    let named = |c: &Catalogue| {
-        c.entries().iter().find(|e| e.name == "apm.agent.source").map(|e| e.help.to_string())
-    };
-    assert_eq!(named(&catalogue).as_deref(), Some("other or toy."));
-    assert_eq!(named(&catalogue.with_sources_help("both.")).as_deref(), Some("both."));
+    let listed = catalogue.entries().iter().find(|e| e.name == "apm.agent.source").expect("there");
+    assert_eq!(listed.help, "other or toy.");
 }
 
 #[test]
@@ -81,6 +84,41 @@ fn an_error_has_both_places() {
         error(&[SourceTable { metrics: NODE, ..TOY }]),
         twice("apm.toy.wheels", "apm.toy.wheels", "apm.toy.wheels.size")
     );
+}
+
+#[test]
+fn all_contradictions_are_told_at_once() {
+    const METRIC: &[MetricDef] = &[MetricDef { item: 128, name: "Wheels", ..METRICS[0] }];
+    let other = SourceTable { cluster: 1, name: "toy", ..OTHER_TOY };
+    let bad = SourceTable { metrics: METRIC, ..TOY };
+    assert_eq!(
+        errors(&[bad, other]),
+        [
+            "toy.Wheels: the item is out of range: 128, must be below 128",
+            "the name toy is given twice: to toy and to toy",
+            "cluster 1 is given twice: to the PMDA and to toy",
+            "cluster 64 is given twice: to toy and to toy",
+            "apm.toy.Wheels: a component of a name is [a-z][a-z0-9_]+",
+            "apm.toy.param.lost is given twice: to apm.toy.param.lost and to apm.toy.param.lost",
+        ]
+    );
+}
+
+#[test]
+fn the_compiler_refuses_what_it_can_see() {
+    let refused = |check: &dyn Fn()| {
+        let check = std::panic::AssertUnwindSafe(check);
+        std::panic::catch_unwind(check).is_err()
+    };
+    TOY.assert_sound();
+    assert_apart(&[TOY, OTHER_TOY]);
+    const OUTSIDE: &[TableDef] = &[TableDef { cluster: 80, ..TABLES[0] }];
+    let serial = InDomDef { serial: 9, ..INDOM };
+    assert!(refused(&|| SourceTable { tables: OUTSIDE, ..TOY }.assert_sound()));
+    assert!(refused(&|| SourceTable { cluster: 3, ..OTHER_TOY }.assert_sound()));
+    assert!(refused(&|| SourceTable { cluster: 4050, ..OTHER_TOY }.assert_sound()));
+    assert!(refused(&|| assert_apart(&[TOY, SourceTable { cluster: 127, ..OTHER_TOY }])));
+    assert!(refused(&|| assert_apart(&[TOY, SourceTable { indom: serial, ..OTHER_TOY }])));
 }
 
 #[test]

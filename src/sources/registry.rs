@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::de::{Error, MapAccess};
 
-use crate::catalogue::{Catalogue, SourceTable};
+use crate::catalogue::{Catalogue, CatalogueError, SourceTable, assert_apart};
 use crate::config;
 #[cfg(feature = "agent")]
 use crate::model::SourceId;
@@ -24,6 +24,9 @@ macro_rules! sources {
 
         /// The tables of all sources, in the order of the list.
         pub const TABLES: &[SourceTable] = &[$($(#[$when])* <$source as crate::sources::Source>::TABLE),*];
+
+        $($(#[$when])* const _: () = <$source as crate::sources::Source>::TABLE.assert_sound();)*
+        const _: () = assert_apart(TABLES);
 
         /// The sections of all sources.
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -143,19 +146,21 @@ sources! {
     #[cfg(feature = "toy")] toy in "../../examples/toy/mod.rs": toy::Toy,
 }
 
-/// The help text of `apm.agent.source`.
-const SOURCES_HELP: &str = "mono, profiler, zorka, lttng or dotnet.";
-
 /// The catalogue of all sources that are built in.
 ///
+/// # Errors
+/// The tables contradict each other in a way that the compiler cannot see.
+pub fn build() -> Result<Arc<Catalogue>, CatalogueError> {
+    Catalogue::new(TABLES).map(Arc::new)
+}
+
+/// [`build`], for tests and benches.
+///
 /// # Panics
-/// The tables of two sources contradict each other; the message names both places.
+/// The tables contradict each other.
 #[must_use]
 pub fn catalogue() -> Arc<Catalogue> {
-    match Catalogue::new(TABLES) {
-        Ok(catalogue) => Arc::new(catalogue.with_sources_help(SOURCES_HELP)),
-        Err(contradiction) => panic!("{contradiction}"),
-    }
+    build().unwrap_or_else(|contradictions| panic!("{contradictions}"))
 }
 
 #[cfg(test)]

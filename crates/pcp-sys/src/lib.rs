@@ -22,6 +22,9 @@
 
 include!(concat!(env!("OUT_DIR"), "/pcp.rs"));
 
+/// The version of the PCP whose headers these are: `6.3.8`.
+pub const PCP_VERSION: &str = env!("PCP_SYS_VERSION");
+
 /// `pmdaResult`: the values of a fetch or store. From PCP 7 on a macro for `pmResult_v2`.
 #[cfg(pcp_result_v2)]
 pub type PmdaResult = pmResult_v2;

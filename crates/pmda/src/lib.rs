@@ -34,6 +34,8 @@ pub use labels::LabelSet;
 pub use logger::Log;
 pub use options::{Arguments, OptionDef};
 pub use pcp_event::{Pmid, Semantics, UnitFields, Units, Value, ValueType};
+/// The version of the PCP that this was built with: `6.3.8`.
+pub use pcp_sys::PCP_VERSION;
 pub use store::{StoreRequest, StoreValue};
 pub use tables::{InstanceCache, Metric, TableError, Tables};
 pub use trial::Trial;
