@@ -121,7 +121,13 @@ fn collector(service: &str) -> Collector {
         Some(
             Zorka::start(
                 config,
-                Context { peers, net, state_dir, foreign: ForeignReaders::default() },
+                Context {
+                    peers,
+                    net,
+                    state_dir,
+                    foreign: ForeignReaders::default(),
+                    host: pmdaapm::host::Host::new("/proc".into()),
+                },
             )
             .unwrap(),
         )

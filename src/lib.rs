@@ -9,6 +9,7 @@
 //!  tokio workers ─────────────────────────────────────────────▶│◀──────────── main thread
 //! ```
 //!
+//! `host` has the processes of this host for all sources that look for them.
 //! The libraries in `crates/` are independent of the PMDA; only `sources` knows protocols by name;
 //! a source knows no other source; `sources/registry.rs` lists them all; `meter` has the sums that
 //! several sources make. `tests/imports.rs` checks these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
@@ -49,7 +50,7 @@ pub mod generate;
 pub mod ids;
 
 #[cfg(feature = "agent")]
-pub mod proc;
+pub mod host;
 
 #[cfg(feature = "agent")]
 pub mod clock;

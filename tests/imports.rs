@@ -19,14 +19,14 @@ const RULES: &[(&str, &[&str])] = &[
     ("config", &["model", "read", "store"]),
     ("generate", &["catalogue", "model"]),
     ("clock", &["model"]),
-    ("proc", &[]),
+    ("host", &["clock"]),
     ("net", &["clock", "model", "read", "sources", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
     ("sources::config", &["config", "model", "read", "sources"]),
-    ("sources::io", &["clock", "config", "net", "model", "proc", "sources", "store"]),
+    ("sources::io", &["clock", "config", "host", "model", "net", "sources", "store"]),
     // The contract of a source, and the list of all sources.
-    ("sources::contract", &["config", "net", "sources"]),
-    ("sources::registry", &["catalogue", "config", "model", "net", "sources", "store"]),
+    ("sources::contract", &["config", "host", "net", "sources"]),
+    ("sources::registry", &["catalogue", "config", "host", "model", "net", "sources", "store"]),
     ("callbacks", &["catalogue", "clock", "events", "model", "generate", "state", "store"]),
 ];
 
@@ -35,14 +35,14 @@ const MACROS: &[&str] = &["", "event_params", "listed", "peer_metrics", "row_met
 
 /// Crates that only these modules may name.
 const FOREIGN: &[(&str, &[&str])] = &[
-    ("tokio", &["net", "sources::io"]),
+    ("tokio", &["host", "net", "sources::io"]),
     ("tokio_util", &["net", "sources::io"]),
     ("socket2", &["net", "sources::io"]),
     ("libc", &["net"]),
     ("hyper", &["net"]),
     ("hyper_util", &["net"]),
     ("http_body_util", &["net"]),
-    ("pmda", &["callbacks", "daemon", "net", "options", "sources::io"]),
+    ("pmda", &["callbacks", "daemon", "host", "net", "options", "sources::io"]),
     ("pcp_sys", &[]),
 ];
 
@@ -171,12 +171,12 @@ const GENERIC: &[&str] = &[
     "config",
     "daemon.rs",
     "generate.rs",
+    "host",
     "main.rs",
     "meter",
     "net",
     "options.rs",
     "pmlogconf.rs",
-    "proc",
     "sources/cells",
     "state",
     "store",

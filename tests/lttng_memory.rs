@@ -120,6 +120,7 @@ fn a_session_beyond_its_memory_ends_and_others_go_on() {
         net: supervisor.net().clone(),
         state_dir: state.clone(),
         foreign: ForeignReaders::default(),
+        host: pmdaapm::host::Host::new("/proc".into()),
     };
     let _running = Lttng::start(config, context).unwrap();
 

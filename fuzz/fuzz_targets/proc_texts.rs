@@ -6,8 +6,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::proc::fuzzing::{answer, connection};
-use pmdaapm::proc::{ProcStat, ProcStatus, Socket};
+use pmdaapm::host::fuzzing::{answer, connection};
+use pmdaapm::host::{ProcStat, ProcStatus, Socket};
 use pmdaapm::sources::mono::fuzzing::{in_memory, mapping};
 
 /// A number of the input.

@@ -7,7 +7,6 @@ mod finish;
 pub mod guard;
 mod handle;
 mod http;
-mod inotify;
 pub(crate) mod ledger;
 mod listener;
 mod peers;
@@ -20,7 +19,6 @@ mod turns;
 
 pub use handle::Net;
 pub use http::{HttpLimits, HttpListen};
-pub use inotify::{has_events, readiness};
 pub use peers::Peers;
 pub use supervisor::{Signal, Supervisor};
 pub use tail::FileFactory;

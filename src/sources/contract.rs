@@ -6,11 +6,15 @@
 
 #[cfg(feature = "agent")]
 use std::path::PathBuf;
+#[cfg(feature = "agent")]
+use std::sync::Arc;
 
 use super::SourceTable;
 #[cfg(feature = "agent")]
 use super::foreign::ForeignReaders;
 use crate::config::Section;
+#[cfg(feature = "agent")]
+use crate::host::Host;
 #[cfg(feature = "agent")]
 use crate::net::{Net, Peers};
 
@@ -57,6 +61,8 @@ pub struct Context {
     pub net: Net,
     /// Directory of files that outlive the process. A source names its files `apm.<source>.*`.
     pub state_dir: PathBuf,
+    /// Processes of this host.
+    pub host: Arc<Host>,
     /// Readers of events that another source receives.
     pub foreign: ForeignReaders,
 }

@@ -10,6 +10,8 @@ use serde::de::{Error, MapAccess};
 use crate::catalogue::{Catalogue, CatalogueError, SourceTable, assert_apart};
 use crate::config;
 #[cfg(feature = "agent")]
+use crate::host::Host;
+#[cfg(feature = "agent")]
 use crate::model::SourceId;
 #[cfg(feature = "agent")]
 use crate::net::Net;
@@ -95,7 +97,8 @@ macro_rules! sources {
             ) -> std::io::Result<Self> {
                 let mut ids = (0..).map(SourceId::new);
                 let foreign = super::foreign::ForeignReaders::default();
-                Ok(Self {
+                let host = Host::new("/proc".into());
+                let started = Self {
                     $(
                         $(#[$when])*
                         $name: {
@@ -106,11 +109,18 @@ macro_rules! sources {
                                 net: net.clone(),
                                 state_dir: state_dir.to_owned(),
                                 foreign: foreign.clone(),
+                                host: Arc::clone(&host),
                             };
                             <$source as crate::sources::Source>::start(sections.$name.clone(), context)?
                         },
                     )*
-                })
+                };
+                let stop = net.stop().clone();
+                net.spawn(async move {
+                    // A scan that hangs must not hold up the end.
+                    let _ = stop.run_until_cancelled(host.run()).await;
+                });
+                Ok(started)
             }
 
             /// Applies new sections to all sources. Returns the keys that need a restart, as

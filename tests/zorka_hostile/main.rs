@@ -43,6 +43,7 @@ fn start(name: &str, limits: Limits) -> Collector {
         net: supervisor.net().clone(),
         state_dir,
         foreign: ForeignReaders::default(),
+        host: pmdaapm::host::Host::new("/proc".into()),
     };
     let config = Config { listen: Some(address), ..Config::default() };
     let running = Zorka::start(config, context).unwrap();

@@ -31,7 +31,7 @@ pub(super) fn own(row: &Row, store: &Store, now: Duration, results: &mut Results
 
 fn self_stat(row: &Row, store: &Store, now: Duration, results: &mut Results) {
     let bits = match Stat::by_item(row.item) {
-        Some(Stat::Version) => return results.text(IN_NULL, crate::VERSION),
+        Some(Stat::Version) => return results.text(IN_NULL, env!("PMDAAPM_VERSION")),
         Some(Stat::ConfigFile) => {
             return results.text(IN_NULL, &store.stats.config_file());
         }

@@ -109,18 +109,6 @@ pub const SILENCE: Duration = Duration::from_secs(10);
 pub const CHECK: Duration = Duration::from_secs(30);
 /// The same of a process that has never sent any: some programs have none.
 pub const CHECK_MUTE: Duration = Duration::from_secs(300);
-/// Processes of the host that discovery knows; Linux allows four million.
-pub const ENTRIES: usize = 65_536;
-/// Looks at processes in one scan; the rest waits for the next.
-pub const LOOKS: usize = 2_000;
-/// Lists of mapped files read in one scan.
-pub const MAPS: usize = 50;
-/// Names of sockets that came or went between two scans; with more all processes are looked at.
-pub const NAMED: usize = 4_096;
-/// Directories that are watched for sockets; others are looked into at each scan of a process.
-pub const WATCHES: usize = 1_024;
-/// Bytes of a list of mapped files that are read.
-pub const PROC_MAPS: u64 = 1 << 20;
 /// Connections to `dotnet.listen` whose program has not advertised itself.
 pub const ARRIVING: usize = 256;
 /// The same of one user.

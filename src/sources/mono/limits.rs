@@ -52,19 +52,8 @@ pub(super) const MLPD_BUFFER: u32 = 16 << 20;
 pub(super) const MLPD_TEXT: usize = 64 << 10;
 /// Frames of one backtrace. Mono writes at most 32.
 pub(super) const MLPD_FRAMES: u64 = 1024;
-/// Processes of the host that are known; others are not looked at.
-pub(super) const LISTED: usize = 65_536;
-/// Processes that are looked at in one scan: some 0.1 ms each.
-pub(super) const LOOKS: usize = 1024;
-/// Bytes of a list of mapped files that are read.
-pub(super) const MAPS: u64 = 4 << 20;
 /// Bytes of a list of mounts that are read: some 4,000 of them.
 pub(super) const MOUNTS: u64 = 1 << 20;
-/// Time for a look at one process. /proc answers in a millisecond.
-pub(super) const LOOK_TIME: Duration = Duration::from_secs(5);
-/// Users whose processes have not answered a look, each of which keeps a thread: no more users'
-/// processes are looked at then.
-pub(super) const HANGING: usize = 32;
 /// Counters of programs' own categories of one process, over all of its life: an area has room for
 /// some 100 at a time, and a program may rename them again and again.
 pub(super) const USER_COUNTERS: usize = 1024;

@@ -12,12 +12,8 @@ pub(crate) struct Look {
     pub start: u64,
     /// Name of the program's file or of the main thread.
     pub comm: Vec<u8>,
-    /// Process id in the innermost pid namespace.
-    pub container_pid: u32,
     /// Effective user.
     pub uid: u32,
-    /// A thread of the kernel.
-    pub kernel: bool,
     /// Its socket.
     pub socket: Socket,
     /// Whether it has mapped a .NET runtime; `None`: not looked or not allowed to.
@@ -110,15 +106,8 @@ mod tests {
 
     #[test]
     fn words() {
-        let look = |socket, runtime| Look {
-            start: 1,
-            comm: b"dotnet".to_vec(),
-            container_pid: 1,
-            uid: 33,
-            kernel: false,
-            socket,
-            runtime,
-        };
+        let look =
+            |socket, runtime| Look { start: 1, comm: b"dotnet".to_vec(), uid: 33, socket, runtime };
         let advice = Advice { listen: Some(PathBuf::from("/run/x.sock")) };
         let ask = |look: &Look, before| access(look, || "www-data".into(), before, &advice);
         let open = look(Socket::Present { open: true }, None);

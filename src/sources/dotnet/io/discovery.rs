@@ -1,40 +1,29 @@
 //! The task that looks for .NET processes and takes those that connect to us.
 
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use tokio::io::unix::AsyncFd;
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::finder::{Finder, Report};
 use super::found::Found;
 use super::listener::{self, Arrival};
+use super::proc::target;
 use super::registry::{OnFound, Registry};
-use super::scanner::{Report, Scanner};
-use super::watches::Watches;
 use crate::clock::now;
-use crate::net::{Net, has_events, readiness};
-use crate::proc::ProcFs;
+use crate::host::{Host, Place};
+use crate::net::Net;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::target::Target;
 use crate::store::LogThrottle;
 
-/// Time between two scans of /proc.
-const SCAN: Duration = Duration::from_secs(2);
-/// Least time between two scans that new sockets cause.
-const SOON: Duration = Duration::from_millis(200);
-/// Least time between two readings of events of a directory with very many.
-const BUSY: Duration = Duration::from_secs(1);
-/// Events at once that make a directory busy.
-const MANY: usize = 1_000;
-/// Time between two looks at all processes because the kernel dropped events.
-const AGAIN: Duration = Duration::from_secs(10);
-/// A scan that takes longer hangs: a process or a file system does not answer.
-const SLOW: Duration = Duration::from_secs(10);
+/// Time between two looks at connections to us.
+const TICK: Duration = Duration::from_secs(2);
+/// Time for a look at a process that has connected to us.
+const LOOK: Duration = Duration::from_secs(10);
 /// Arrivals that wait to be identified.
 const ARRIVALS: usize = 64;
 
@@ -42,6 +31,7 @@ const ARRIVALS: usize = 64;
 /// block. A later configuration is applied, but for `dotnet.listen`.
 pub(super) fn start(
     config: watch::Receiver<Arc<Config>>,
+    host: &Arc<Host>,
     net: &Net,
     on_found: impl Fn(Found) + Send + Sync + 'static,
 ) {
@@ -51,137 +41,80 @@ pub(super) fn start(
         net.spawn(listener::run(path, arrivals, net.stop().clone()));
     }
     let stop = net.stop().clone();
+    let task = Task::new(host, config, receiver, Box::new(on_found), stop.clone());
     net.spawn(async move {
-        let task =
-            Task::new(PathBuf::from("/proc"), config, receiver, Box::new(on_found), stop.clone());
-        // A scan that hangs must not hold up the end.
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = task.run() => {}
-        }
+        // A look that hangs must not hold up the end.
+        let _ = stop.run_until_cancelled(task.run()).await;
     });
 }
 
 struct Task {
+    host: Arc<Host>,
     config: watch::Receiver<Arc<Config>>,
     arrivals: Receiver<Arrival>,
     registry: Registry,
-    /// `None` while it scans.
-    scanner: Option<Scanner>,
-    events: Option<AsyncFd<Arc<OwnedFd>>>,
-    discover: bool,
+    finder: Finder,
+    place: Place,
+    reports: UnboundedReceiver<Report>,
     slow: LogThrottle,
-    failed: LogThrottle,
 }
 
 impl Task {
     fn new(
-        root: PathBuf,
+        host: &Arc<Host>,
         config: watch::Receiver<Arc<Config>>,
         arrivals: Receiver<Arrival>,
         on_found: OnFound,
         stop: CancellationToken,
     ) -> Self {
-        let proc = Arc::new(ProcFs::new(root));
         let directories = Arc::new(RwLock::default());
-        let watches = Watches::new()
-            .inspect_err(|e| log::warn!("dotnet: new sockets are seen late: inotify: {e}"))
-            .ok();
-        let events = watches.as_ref().and_then(|watches| readiness(watches.file()));
-        let mut scanner = Scanner::new(&proc, &directories, watches);
+        let (sender, reports) = unbounded_channel();
+        let finder = Finder::new(host, &directories, sender);
+        let mut registry = Registry::new(host, &directories, on_found, stop);
         let first = config.borrow().clone();
-        scanner.configure(&first);
-        let mut registry = Registry::new(&proc, &directories, on_found, stop);
+        finder.configure(&first);
         registry.configure(&first);
-        Self {
-            registry,
-            config,
-            arrivals,
-            scanner: Some(scanner),
-            events,
-            discover: first.discover,
-            slow: LogThrottle::default(),
-            failed: LogThrottle::default(),
-        }
+        let place = host.add(Arc::new(finder.clone()), None);
+        let (host, slow) = (Arc::clone(host), LogThrottle::default());
+        Self { host, config, arrivals, registry, finder, place, reports, slow }
     }
 
     async fn run(mut self) {
-        let (mut scan_at, mut read_at) = (Instant::now(), Instant::now());
-        let (mut last, mut last_again) = (Instant::now(), Instant::now());
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             tokio::select! {
                 changed = self.config.changed() => {
                     if changed.is_err() {
                         return;
                     }
-                    self.configure();
-                    scan_at = Instant::now();
+                    let config = self.config.borrow_and_update().clone();
+                    self.registry.configure(&config);
+                    self.finder.configure(&config);
+                    self.place.look_again();
                 }
                 Some(arrival) = self.arrivals.recv() => self.arrived(arrival).await,
-                () = later(read_at, has_events(self.events.as_ref())) => {
-                    let read = self.scanner.as_mut().map(Scanner::events).unwrap_or_default();
-                    let at = Instant::now();
-                    if read.overflow && at - last_again > AGAIN {
-                        last_again = at;
-                        if let Some(scanner) = &mut self.scanner {
-                            scanner.look_again();
-                        }
-                    }
-                    if read.named > 0 {
-                        scan_at = scan_at.min(last + SOON);
-                    }
-                    read_at = at + if read.events > MANY { BUSY } else { SOON };
-                }
-                () = sleep_until(scan_at) => {
-                    if self.discover {
-                        self.scan().await;
-                    }
-                    self.registry.tick();
-                    last = Instant::now();
-                    scan_at = last + SCAN;
-                }
+                Some(report) = self.reports.recv() => self.registry.report(report),
+                _ = ticks.tick() => self.registry.tick(),
             }
-        }
-    }
-
-    fn configure(&mut self) {
-        let config = self.config.borrow_and_update().clone();
-        self.discover = config.discover;
-        self.registry.configure(&config);
-        let Some(scanner) = &mut self.scanner else { return };
-        scanner.configure(&config);
-        if !config.discover {
-            scanner.forget();
-            self.report();
-        }
-    }
-
-    async fn scan(&mut self) {
-        let scanned = self.with_scanner("scan", |scanner| scanner.scan(now().monotonic)).await;
-        if let Some(Err(e)) = scanned
-            && let Some(n) = self.failed.allow(now().monotonic)
-        {
-            log::warn!("dotnet: /proc cannot be read: {e}{}", LogThrottle::more(n));
-        }
-        self.report();
-    }
-
-    fn report(&mut self) {
-        let reports: Vec<Report> = self.scanner.as_mut().map(Scanner::take).unwrap_or_default();
-        for report in reports {
-            self.registry.report(report);
         }
     }
 
     async fn arrived(&mut self, arrival: Arrival) {
         let (pid, uid) = (arrival.pid, arrival.uid);
-        let identified = self
-            .with_scanner("look at a process", move |scanner| {
-                let target = if pid == 0 { None } else { scanner.identify(pid, uid) };
-                (target, scanner.user(uid))
-            })
-            .await;
-        let Some((target, owner)) = identified else { return };
+        let host = Arc::clone(&self.host);
+        let mut identified = tokio::task::spawn_blocking(move || {
+            let target = if pid == 0 { None } else { identify(&host, pid, uid) };
+            (target, host.user(uid))
+        });
+        let Ok(identified) = timeout(LOOK, &mut identified).await else {
+            if let Some(n) = self.slow.allow(now().monotonic) {
+                let more = LogThrottle::more(n);
+                log::warn!("dotnet: process {pid} has connected and does not answer{more}");
+            }
+            return;
+        };
+        let Ok((target, owner)) = identified else { return };
         // One that has a number here and is not there has ended, or is another program now: what it
         // says of itself is not believed.
         let unseen = (pid == 0).then(|| unseen(&arrival, owner));
@@ -189,43 +122,13 @@ impl Task {
             self.registry.arrived(arrival, target);
         }
     }
-
-    /// Works with the scanner on a thread that may block. `None`: it has panicked, which loses what
-    /// it knew.
-    async fn with_scanner<T: Send + 'static>(
-        &mut self,
-        what: &str,
-        work: impl FnOnce(&mut Scanner) -> T + Send + 'static,
-    ) -> Option<T> {
-        let mut scanner = self.scanner.take()?;
-        let mut done = tokio::task::spawn_blocking(move || {
-            let result = work(&mut scanner);
-            (scanner, result)
-        });
-        let done = match timeout(SLOW, &mut done).await {
-            Ok(done) => done,
-            Err(_) => {
-                if let Some(n) = self.slow.allow(now().monotonic) {
-                    log::warn!(
-                        "dotnet: a {what} takes more than {} s: a process or a file system does not \
-                         answer; no new processes are found meanwhile{}",
-                        SLOW.as_secs(),
-                        LogThrottle::more(n)
-                    );
-                }
-                done.await
-            }
-        };
-        let (scanner, result) = done.ok()?;
-        self.scanner = Some(scanner);
-        Some(result)
-    }
 }
 
-/// Waits for an event, but not before `at`.
-async fn later(at: Instant, event: impl Future<Output = ()>) {
-    sleep_until(at).await;
-    event.await;
+/// What is known of the process that has connected to us; `None`: it has ended.
+/// `uid`: the user that the kernel knows of its connection. A process that has executed a program
+/// of another user since is not taken for that program.
+fn identify(host: &Host, pid: u32, uid: u32) -> Option<Target> {
+    target(host, &host.proc().open(pid)?).filter(|target| target.uid == uid)
 }
 
 /// A process of another pid namespace, of which nothing is known but what it says.
@@ -249,11 +152,10 @@ mod tests {
 
     #[test]
     fn a_connection_is_that_of_a_process_of_its_own_user() {
-        let proc = Arc::new(ProcFs::new(PathBuf::from("/proc")));
-        let mut scanner = Scanner::new(&proc, &Arc::default(), None);
+        let host = Host::new("/proc".into());
         let (pid, uid) = (std::process::id(), rustix::process::geteuid().as_raw());
-        assert_eq!(scanner.identify(pid, uid).map(|target| target.pid), Some(pid));
+        assert_eq!(identify(&host, pid, uid).map(|target| target.pid), Some(pid));
         // It connected as this user, and has executed a set-uid program since.
-        assert!(scanner.identify(pid, uid + 1).is_none());
+        assert!(identify(&host, pid, uid + 1).is_none());
     }
 }

@@ -11,8 +11,8 @@ use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
 use super::port::Port;
-use super::proc::Sockets as _;
-use crate::proc::{ProcFs, path_of};
+use super::proc::socket;
+use crate::host::{Host, path_of};
 use crate::sources::dotnet::target::{Access, Target, Via};
 
 /// Time limit of a connection.
@@ -26,7 +26,7 @@ const TRIES: u32 = 20;
 /// The ways to one process.
 #[derive(Debug)]
 pub(super) struct Door {
-    pub(super) proc: Arc<ProcFs>,
+    pub(super) host: Arc<Host>,
     pub(super) directories: Arc<RwLock<Vec<PathBuf>>>,
     /// Connections that the process has made to us.
     pub(super) port: Port,
@@ -75,16 +75,16 @@ impl Door {
     }
 
     async fn try_socket(&self, target: &Target) -> io::Result<UnixStream> {
-        let (proc, directories) = (Arc::clone(&self.proc), Arc::clone(&self.directories));
+        let (host, directories) = (Arc::clone(&self.host), Arc::clone(&self.directories));
         let (pid, start) = (target.pid, target.start);
         let gone = || io::Error::new(ErrorKind::NotFound, "the process has ended");
         // Files of processes can be slow: their locks are held by the process.
         let (file, status) = tokio::task::spawn_blocking(move || {
-            let dir = proc.open(pid).filter(|dir| dir.start() == Some(start)).ok_or_else(gone)?;
+            let dir =
+                host.proc().open(pid).filter(|dir| dir.start() == Some(start)).ok_or_else(gone)?;
             let status = dir.status().ok_or_else(gone)?;
             let directories = directories.read().unwrap_or_else(PoisonError::into_inner).clone();
-            let socket = dir
-                .socket(start, status, &directories, &mut |_| ())
+            let socket = socket(&dir, start, status, &directories, &mut |_| ())
                 .map_err(|_| io::Error::new(ErrorKind::NotFound, "its socket is gone"))?;
             Ok::<_, io::Error>((socket.file, status))
         })

@@ -5,6 +5,7 @@ mod discovery;
 mod door;
 mod exchange;
 mod facts;
+mod finder;
 mod found;
 mod lines;
 mod listener;
@@ -13,8 +14,6 @@ mod proc;
 mod process;
 mod reading;
 mod registry;
-mod scanner;
-mod watches;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -39,7 +38,7 @@ use crate::sources::{Context, Running};
 /// None today; the contract allows them.
 pub(super) fn start(
     config: Config,
-    Context { net, peers, foreign, .. }: Context,
+    Context { net, peers, foreign, host, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let config = Arc::new(config);
     let (sender, receiver) = watch::channel(Arc::clone(&config));
@@ -55,7 +54,7 @@ pub(super) fn start(
     });
     let tasks = net.clone();
     let configs = shared.config.clone();
-    discovery::start(configs, &net, move |found: Found| {
+    discovery::start(configs, &host, &net, move |found: Found| {
         tasks.spawn(process::run(found, Arc::clone(&shared)));
     });
     Ok(Box::new(RunningDotnet { sender, hub, config: Mutex::new(config) }))

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::proc::{ProcDir, ProcStatus, folder, folder_in, path_of};
+use crate::host::{Glance, Host, ProcDir, ProcStatus, folder, folder_in, path_of};
 use crate::sources::dotnet::discovery::{
     Look, Socket, command_line, program_name, socket_name, tmpdir,
 };
-use crate::sources::dotnet::limits;
+use crate::sources::dotnet::target::Target;
 
 /// Where runtimes put their sockets without TMPDIR.
 const TMP: &str = "/tmp";
@@ -27,123 +27,102 @@ pub(super) struct SocketFile {
     open: bool,
 }
 
-/// What is asked of a process.
-pub(super) trait Sockets {
-    /// Looks at the process; `maps`: also whether it has mapped a runtime. `watch` is given each
-    /// directory that was looked into. `None`: it has ended.
-    fn look(
-        &self,
-        directories: &[PathBuf],
-        maps: bool,
-        watch: &mut dyn FnMut(&OwnedFd),
-    ) -> Option<Look>;
-
-    /// Name of the program and command line.
-    fn command(&self) -> (String, String);
-
-    /// The socket of the process: in its directory of temporary files or in one of `directories`,
-    /// as the process sees them.
-    fn socket(
-        &self,
-        start: u64,
-        status: ProcStatus,
-        directories: &[PathBuf],
-        watch: &mut dyn FnMut(&OwnedFd),
-    ) -> Result<SocketFile, Socket>;
-}
-
-impl Sockets for ProcDir {
-    fn look(
-        &self,
-        directories: &[PathBuf],
-        maps: bool,
-        watch: &mut dyn FnMut(&OwnedFd),
-    ) -> Option<Look> {
-        let stat = self.stat()?;
-        let mut look = Look {
-            start: stat.start,
-            comm: stat.comm,
-            container_pid: self.pid(),
-            uid: 0,
-            kernel: stat.kernel,
-            socket: Socket::Absent,
-            runtime: None,
-        };
-        if look.kernel {
-            return Some(look);
-        }
-        let status = self.status()?;
-        look.uid = status.uid;
-        look.container_pid = status.container_pid.unwrap_or(self.pid());
-        look.socket = match self.socket(look.start, status, directories, watch) {
-            Ok(SocketFile { open, .. }) => Socket::Present { open },
-            Err(why) => why,
-        };
-        if maps && !matches!(look.socket, Socket::Present { .. }) {
-            look.runtime = has_runtime(self);
-        }
-        Some(look)
-    }
-
-    fn command(&self) -> (String, String) {
-        match self.read("cmdline") {
-            Some(text) if !text.is_empty() => (program_name(&text), command_line(&text)),
-            _ => {
-                let comm = self.stat().map(|stat| stat.comm).unwrap_or_default();
-                (program_name(&comm), String::new())
-            }
-        }
-    }
-
-    fn socket(
-        &self,
-        start: u64,
-        status: ProcStatus,
-        directories: &[PathBuf],
-        watch: &mut dyn FnMut(&OwnedFd),
-    ) -> Result<SocketFile, Socket> {
-        let name = socket_name(status.container_pid.unwrap_or(self.pid()), start);
-        let mut absent = Socket::Absent;
-        let mut look = |folder: Result<OwnedFd, Errno>| {
-            let folder = folder.ok()?;
-            watch(&folder);
-            match socket_in(&folder, &name, status) {
-                Ok(socket) => Some(socket),
-                Err(fake @ Socket::Fake { .. }) => {
-                    absent = fake;
-                    None
-                }
-                Err(_) => None,
-            }
-        };
-        let found = match self.root() {
-            Ok(root) => {
-                let environ = self.read("environ").unwrap_or_default();
-                let first = tmpdir(&environ)
-                    .map_or(Path::new(TMP), |dir| Path::new(std::ffi::OsStr::from_bytes(dir)));
-                let others = directories.iter().map(PathBuf::as_path).filter(|&dir| dir != first);
-                let mut all = std::iter::once(first).chain(others);
-                all.find_map(|dir| look(folder_in(&root, dir)))
-            }
-            Err(_) => {
-                let others = directories.iter().map(PathBuf::as_path);
-                let mut all = std::iter::once(Path::new(TMP))
-                    .chain(others.filter(|&dir| dir != Path::new(TMP)));
-                let found = all.find_map(|dir| look(folder(CWD, dir)));
-                if found.is_none() && absent == Socket::Absent {
-                    absent = Socket::Unknown;
-                }
-                found
-            }
-        };
-        found.ok_or(absent)
+/// Looks at a process; `maps`: also whether it has mapped a runtime.
+pub(super) fn look(glance: &Glance, directories: &[PathBuf], maps: bool) -> Look {
+    let (stat, status) = (glance.stat(), glance.status());
+    let mut watch = |directory: &_| glance.watch(directory);
+    let socket = socket(glance.process(), stat.start, status, directories, &mut watch);
+    let socket = match socket {
+        Ok(SocketFile { open, .. }) => Socket::Present { open },
+        Err(why) => why,
+    };
+    let maps = maps && !matches!(socket, Socket::Present { .. });
+    Look {
+        start: stat.start,
+        comm: stat.comm.clone(),
+        uid: status.uid,
+        socket,
+        runtime: if maps { glance.maps().map(has_runtime) } else { None },
     }
 }
 
-/// Whether a .NET runtime is mapped; `None`: this user may not see it.
-fn has_runtime(process: &ProcDir) -> Option<bool> {
-    let text = process.read_most("maps", limits::PROC_MAPS)?;
-    Some(RUNTIME.iter().any(|name| memchr::memmem::find(&text, name).is_some()))
+/// What is known of a process; `None`: it has ended.
+pub(super) fn target(host: &Host, process: &ProcDir) -> Option<Target> {
+    let (start, status) = (process.start()?, process.status()?);
+    let (name, command) = command(process);
+    Some(Target {
+        pid: process.pid(),
+        start,
+        started: host.proc().started(start),
+        container_pid: status.container_pid.unwrap_or(process.pid()),
+        uid: status.uid,
+        owner: host.user(status.uid),
+        name,
+        command,
+        key: start.to_string(),
+    })
+}
+
+/// Name of the program and command line.
+fn command(process: &ProcDir) -> (String, String) {
+    match process.read("cmdline") {
+        Some(text) if !text.is_empty() => (program_name(&text), command_line(&text)),
+        _ => {
+            let comm = process.stat().map(|stat| stat.comm).unwrap_or_default();
+            (program_name(&comm), String::new())
+        }
+    }
+}
+
+/// The socket of a process: in its directory of temporary files or in one of `directories`, as the
+/// process sees them. `watch` is given each directory that was looked into.
+pub(super) fn socket(
+    process: &ProcDir,
+    start: u64,
+    status: ProcStatus,
+    directories: &[PathBuf],
+    watch: &mut dyn FnMut(&OwnedFd),
+) -> Result<SocketFile, Socket> {
+    let name = socket_name(status.container_pid.unwrap_or(process.pid()), start);
+    let mut absent = Socket::Absent;
+    let mut look = |folder: Result<OwnedFd, Errno>| {
+        let folder = folder.ok()?;
+        watch(&folder);
+        match socket_in(&folder, &name, status) {
+            Ok(socket) => Some(socket),
+            Err(fake @ Socket::Fake { .. }) => {
+                absent = fake;
+                None
+            }
+            Err(_) => None,
+        }
+    };
+    let found = match process.root() {
+        Ok(root) => {
+            let environ = process.read("environ").unwrap_or_default();
+            let first = tmpdir(&environ)
+                .map_or(Path::new(TMP), |dir| Path::new(std::ffi::OsStr::from_bytes(dir)));
+            let others = directories.iter().map(PathBuf::as_path).filter(|&dir| dir != first);
+            let mut all = std::iter::once(first).chain(others);
+            all.find_map(|dir| look(folder_in(&root, dir)))
+        }
+        Err(_) => {
+            let others = directories.iter().map(PathBuf::as_path);
+            let mut all =
+                std::iter::once(Path::new(TMP)).chain(others.filter(|&dir| dir != Path::new(TMP)));
+            let found = all.find_map(|dir| look(folder(CWD, dir)));
+            if found.is_none() && absent == Socket::Absent {
+                absent = Socket::Unknown;
+            }
+            found
+        }
+    };
+    found.ok_or(absent)
+}
+
+/// Whether a .NET runtime is mapped.
+fn has_runtime(maps: &[u8]) -> bool {
+    RUNTIME.iter().any(|name| memchr::memmem::find(maps, name).is_some())
 }
 
 /// A socket of this name, which must be a socket and of the process's user or of root.

@@ -10,12 +10,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::door::Door;
+use super::finder::Report;
 use super::found::Found;
 use super::listener::Arrival;
 use super::port::Port;
-use super::scanner::Report;
 use crate::clock::now;
-use crate::proc::ProcFs;
+use crate::host::Host;
 use crate::sources::dotnet::ipc::Request;
 use crate::sources::dotnet::session::Choice;
 use crate::sources::dotnet::target::{Access, Target, Via};
@@ -31,7 +31,7 @@ pub(super) type OnFound = Box<dyn Fn(Found) + Send + Sync>;
 
 /// The processes.
 pub(super) struct Registry {
-    proc: Arc<ProcFs>,
+    host: Arc<Host>,
     directories: Arc<RwLock<Vec<PathBuf>>>,
     on_found: OnFound,
     live: HashMap<Id, Live>,
@@ -75,13 +75,13 @@ impl Drop for Live {
 
 impl Registry {
     pub(super) fn new(
-        proc: &Arc<ProcFs>,
+        host: &Arc<Host>,
         directories: &Arc<RwLock<Vec<PathBuf>>>,
         on_found: OnFound,
         stop: CancellationToken,
     ) -> Self {
         Self {
-            proc: Arc::clone(proc),
+            host: Arc::clone(host),
             directories: Arc::clone(directories),
             on_found,
             live: HashMap::new(),
@@ -103,7 +103,7 @@ impl Registry {
         }
     }
 
-    /// Applies a scanner's report.
+    /// Applies a report of the finder.
     pub(super) fn report(&mut self, report: Report) {
         match report {
             Report::Found(target, access) => {
@@ -111,7 +111,7 @@ impl Registry {
                 let known = self.live.get(&id).is_some_and(|l| l.target.start == target.start);
                 if !known && !is_wanted(&self.patterns, &target) {
                     self.live.remove(&id);
-                    // The scanner knows at most `limits::ENTRIES` processes.
+                    // The host knows at most `host::limits::PROCESSES`.
                     self.left_out.insert(target.pid, (target, access));
                     return;
                 }
@@ -214,7 +214,7 @@ impl Registry {
         let (port, at) = port.map_or((Port::default(), None), |(port, at)| (port, Some(at)));
         let target = Arc::new(target);
         let door = Arc::new(Door {
-            proc: Arc::clone(&self.proc),
+            host: Arc::clone(&self.host),
             directories: Arc::clone(&self.directories),
             port,
         });

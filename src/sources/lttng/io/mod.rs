@@ -34,7 +34,7 @@ const STATE_FILE: &str = "apm.lttng.json";
 /// Starts the control of sessions and a task for each relay daemon.
 pub(in crate::sources::lttng) fn start(
     config: Config,
-    Context { peers, net, state_dir, foreign }: Context,
+    Context { peers, net, state_dir, foreign, .. }: Context,
 ) -> Box<dyn Running<Config>> {
     let control = start_tasks(&config, &peers, &net, state_dir.join(STATE_FILE), &foreign);
     Box::new(RunningLttng { control, config: Mutex::new(config) })

@@ -2,7 +2,7 @@
 //! I/O.
 //!
 //! ```text
-//!  /proc ─▶ table: which to look at ─▶ maps: where the area is ─▶ access: whether it can be read
+//!  maps of a process ─▶ maps: where the area is ─▶ access: whether it can be read
 //!  one page ─▶ layout: figures ─┬─▶ meter ─▶ Updates
 //!                 categories ───┘
 //! ```
@@ -15,9 +15,6 @@ mod layout;
 mod maps;
 mod meter;
 mod page;
-mod table;
-#[cfg(test)]
-mod table_tests;
 #[cfg(test)]
 mod tests;
 mod user;
@@ -26,4 +23,3 @@ pub(crate) use access::Access;
 pub(crate) use layout::{PAGE, Refusal};
 pub(crate) use maps::{Mapping, in_memory, mapping, runtime};
 pub(crate) use meter::Meter;
-pub(crate) use table::{Change, Look, Table};

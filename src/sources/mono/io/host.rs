@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pmda::process::user_name;
-
-use crate::proc::{Holding, ProcDir, ProcFs, Socket, holds, socket};
+use crate::host::{self, Holding, ProcDir, Socket, holds, socket};
 use crate::sources::mono::process::{Facts, Host, Said, Via};
 
 /// Time that a list of process ids of containers is used.
@@ -19,17 +16,14 @@ const MISSED: Duration = Duration::from_millis(10);
 const REST: u32 = 4;
 /// Time between the start of a process and that of its stream.
 const STARTED: Duration = Duration::from_secs(2);
-/// Names of users that are kept.
-const USERS: usize = 4_096;
 
 /// /proc.
 #[derive(Debug)]
 pub(super) struct ProcHost {
-    proc: ProcFs,
+    host: Arc<host::Host>,
     /// Time of this process's start in clock ticks since boot.
     began: u64,
     inner: Mutex<Option<Inner>>,
-    users: Mutex<HashMap<u32, String>>,
 }
 
 /// Processes with another id in their own pid namespace.
@@ -42,12 +36,10 @@ struct Inner {
 }
 
 impl ProcHost {
-    /// `root`: /proc.
-    pub(super) fn new(root: PathBuf) -> Self {
-        let proc = ProcFs::new(root);
-        let own = proc.open(std::process::id()).and_then(|own| own.stat());
+    pub(super) fn new(host: Arc<host::Host>) -> Self {
+        let own = host.proc().open(std::process::id()).and_then(|own| own.stat());
         let began = own.map_or(0, |stat| stat.start);
-        Self { proc, began, inner: Mutex::default(), users: Mutex::default() }
+        Self { host, began, inner: Mutex::default() }
     }
 
     /// What is known of a process; `None`: it has ended.
@@ -56,7 +48,7 @@ impl ProcHost {
         Some(Facts {
             pid: process.pid(),
             start: stat.start,
-            started: self.proc.started(stat.start),
+            started: self.host.proc().started(stat.start),
             inner_pid: status.container_pid.unwrap_or(process.pid()),
             comm: String::from_utf8_lossy(&stat.comm).into_owned(),
             command: process.read_most("cmdline", COMMAND).unwrap_or_default(),
@@ -65,19 +57,14 @@ impl ProcHost {
         })
     }
 
-    /// The files of processes.
-    pub(super) const fn proc(&self) -> &ProcFs {
-        &self.proc
+    /// All processes.
+    pub(super) const fn host(&self) -> &Arc<host::Host> {
+        &self.host
     }
 
-    /// Name of a user, or the number. Names can come from the network, so each is asked for once.
+    /// Name of a user, or the number.
     pub(super) fn user(&self, uid: u32) -> String {
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        if users.len() >= USERS {
-            users.clear();
-        }
-        let name = || user_name(uid).unwrap_or_else(|| uid.to_string());
-        users.entry(uid).or_insert_with(name).clone()
+        self.host.user(uid)
     }
 
     /// The processes that call themselves so, by a list that is at most this old.
@@ -92,8 +79,8 @@ impl ProcHost {
         if inner.as_ref().is_none_or(old) {
             let at = Instant::now();
             let mut by_pid: HashMap<u32, Vec<u32>> = HashMap::new();
-            for (host, _) in self.proc.list().unwrap_or_default() {
-                let other = self.proc.open(host).and_then(|dir| calls(&dir));
+            for (host, _) in self.host.proc().list().unwrap_or_default() {
+                let other = self.host.proc().open(host).and_then(|dir| calls(&dir));
                 if let Some(other) = other.filter(|other| *other != host) {
                     by_pid.entry(other).or_default().push(host);
                 }
@@ -105,7 +92,7 @@ impl ProcHost {
             pids.extend(inner.by_pid.get(&pid).into_iter().flatten());
         }
         drop(inner);
-        let dirs = pids.into_iter().filter_map(|pid| self.proc.open(pid));
+        let dirs = pids.into_iter().filter_map(|pid| self.host.proc().open(pid));
         dirs.filter(|dir| calls(dir) == Some(pid)).collect()
     }
 
@@ -164,7 +151,7 @@ impl Host for ProcHost {
     fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
         let (what, user) = match via {
             Via::Tcp { peer, ours } => {
-                let Socket { inode, user } = socket(&self.proc, *peer, *ours)?;
+                let Socket { inode, user } = socket(self.host.proc(), *peer, *ours)?;
                 (Holding::Socket(inode), user)
             }
             Via::File(path) => {
@@ -242,7 +229,7 @@ mod tests {
         let started = Some(Duration::from_secs(1_000_010));
         let said = Said { pid: 1, command: None, started };
         containers(&root, rustix::process::geteuid().as_raw() + other, starts);
-        let found = ProcHost::new(root.clone()).find(&via, &said);
+        let found = ProcHost::new(host::Host::new(root.clone())).find(&via, &said);
         std::fs::remove_dir_all(&root).unwrap();
         found.map(|facts| (facts.pid, facts.inner_pid))
     }
@@ -267,7 +254,7 @@ mod tests {
             |started| Said { pid: 1, command: None, started: Some(Duration::from_secs(started)) };
         let user = rustix::process::geteuid().as_raw();
         containers(&root, user, &[10]);
-        let host = ProcHost::new(root.clone());
+        let host = ProcHost::new(host::Host::new(root.clone()));
         let find = |said| host.find(&via, &said).map(|facts| facts.pid);
         assert_eq!(find(said(1_000_010)), Some(500));
         containers(&root, user, &[10, 20]);

@@ -30,13 +30,13 @@ type Shared = Arc<RwLock<Settings>>;
 /// When the thread cannot be started.
 pub(super) fn start(
     config: Config,
-    Context { peers, net, .. }: Context,
+    Context { peers, net, host, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let shared = Arc::new(RwLock::new(settings(&config, &peers)));
-    let host = Arc::new(ProcHost::new(PathBuf::from("/proc")));
+    let host = Arc::new(ProcHost::new(host));
     let processes = Processes::new(Arc::clone(&host));
     let (settings, receiver) = watch::channel(Arc::new(config.clone()));
-    areas::start(receiver, host, Arc::clone(&processes), &peers, &net);
+    areas::start(receiver, &host, Arc::clone(&processes), &peers, &net);
     if let Some(address) = config.listen {
         let factory = sessions(&shared, &processes);
         net.listen(Listen { address, peers: peers.clone(), factory, reset: false });

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use rustix::process::{getpid, getuid};
 
 use super::*;
-use crate::proc::ProcFs;
+use crate::host::ProcFs;
 
 /// A tree like /proc, in a directory of its own.
 struct Tree(PathBuf);
@@ -35,7 +35,7 @@ impl Tree {
 
     fn look(&self, pid: u32, directories: &[&str]) -> Option<Look> {
         let directories: Vec<PathBuf> = directories.iter().map(PathBuf::from).collect();
-        ProcFs::new(self.0.clone()).open(pid)?.look(&directories, true, &mut |_| ())
+        Some(look(&Glance::of(ProcFs::new(self.0.clone()).open(pid)?)?, &directories, true))
     }
 
     fn socket(&self, pid: u32, directories: &[&str]) -> Socket {
@@ -155,11 +155,11 @@ fn twenty_containers_have_the_same_ids_inside() {
     assert_eq!(list.iter().map(|l| l.0).collect::<Vec<_>>(), (100..120).collect::<Vec<_>>());
     for (pid, _) in list {
         let look = tree.look(pid, &["/tmp"]).expect("a process");
-        assert_eq!((look.container_pid, look.socket), (1, OPEN));
+        assert_eq!(look.socket, OPEN);
     }
     let proc = ProcFs::new(tree.0.clone());
     assert_eq!(
-        proc.open(100).expect("a process").command(),
+        command(&proc.open(100).expect("a process")),
         ("app".into(), "dotnet /x/app.dll".into())
     );
     let ticks = i64::try_from(rustix::param::clock_ticks_per_second()).expect("ticks");
@@ -172,7 +172,7 @@ fn this_process_is_found_in_the_real_tree() {
     let pid = getpid().as_raw_nonzero().get().cast_unsigned();
     assert!(proc.list().expect("a list").iter().any(|l| l.0 == pid));
     let dir = proc.open(pid).expect("this process");
-    let look = dir.look(&[], true, &mut |_| ()).expect("this process");
+    let look = look(&Glance::of(dir).expect("this process"), &[], true);
     assert_eq!(
         (look.uid, look.socket, look.runtime),
         (getuid().as_raw(), Socket::Absent, Some(false))

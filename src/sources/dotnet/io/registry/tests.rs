@@ -13,9 +13,9 @@ struct World {
 fn world() -> World {
     let found = Arc::new(Mutex::new(Vec::new()));
     let all = Arc::clone(&found);
-    let proc = Arc::new(ProcFs::new(PathBuf::from("/proc")));
+    let host = Host::new("/proc".into());
     let on_found = Box::new(move |new| all.lock().expect("a lock").push(new));
-    let mut registry = Registry::new(&proc, &Arc::default(), on_found, CancellationToken::new());
+    let mut registry = Registry::new(&host, &Arc::default(), on_found, CancellationToken::new());
     registry.configure(&Config::default());
     World { registry, found }
 }

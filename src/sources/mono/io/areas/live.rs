@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::finder::Report;
 use super::open::Area;
-use super::scanner::Report;
 use crate::clock::now;
 use crate::model::{Charge, Control, Departure, Update};
 use crate::sources::mono::area::{Access, Meter, PAGE, Refusal};
@@ -72,7 +72,7 @@ impl Live {
         }
     }
 
-    /// Applies a scanner's report.
+    /// Applies a report of the finder.
     pub(super) fn report(&mut self, report: Report) {
         match report {
             Report::Gone(pid, start) => self.gone(pid, start),

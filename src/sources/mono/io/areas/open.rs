@@ -9,8 +9,8 @@ use pmda::process::leaves_reserve;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
-use crate::proc::{ProcDir, folder_in, path_of};
-use crate::sources::mono::area::{Access, Look, Mapping, PAGE, in_memory, mapping, runtime};
+use crate::host::{Glance, ProcDir, folder_in, path_of};
+use crate::sources::mono::area::{Access, Mapping, PAGE, in_memory, mapping, runtime};
 use crate::sources::mono::limits;
 
 /// Where areas are.
@@ -35,44 +35,31 @@ impl Area {
     }
 }
 
-/// Looks at a process, and opens its area. `None`: it has ended.
+/// Looks at a process, and opens its area. Without access it is none of Mono, as far as this user can
+/// see.
 pub(super) fn look(
-    process: &ProcDir,
+    glance: &Glance,
     owner: impl FnOnce(u32) -> String,
-) -> Option<(Look, Option<Area>)> {
-    let stat = process.stat()?;
-    let mut look = Look {
-        start: stat.start,
-        comm: stat.comm,
-        inner_pid: process.pid(),
-        kernel: stat.kernel,
-        access: None,
-    };
-    if look.kernel {
-        return Some((look, None));
-    }
-    let status = process.status()?;
-    look.inner_pid = status.container_pid.unwrap_or(process.pid());
-    let (access, area) = match process.read_most("maps", limits::MAPS) {
-        Some(maps) => match mapping(&maps, look.inner_pid) {
+) -> (Option<Access>, Option<Area>) {
+    let (process, number, uid) = (glance.process(), glance.inner_pid(), glance.status().uid);
+    match glance.maps() {
+        Some(maps) => match mapping(maps, number) {
             Some(mapping) => match mapped(process, &mapping) {
                 Some(area) => (Some(Access::Open), Some(area)),
-                None => (Some(Access::denied(&owner(status.uid))), None),
+                None => (Some(Access::denied(&owner(uid))), None),
             },
-            None => (runtime(&maps).then(Access::absent), None),
+            None => (runtime(maps).then(Access::absent), None),
         },
         // Its files are hidden from this user.
-        None => match named(look.inner_pid, process.pid(), status.uid) {
+        None => match named(number, process.pid(), uid) {
             Ok(area) => (Some(Access::Open), Some(area)),
-            Err(Errno::ACCESS) => (Some(Access::denied(&owner(status.uid))), None),
-            Err(_) if look.comm.starts_with(b"mono") => {
-                (Some(Access::denied(&owner(status.uid))), None)
+            Err(Errno::ACCESS) => (Some(Access::denied(&owner(uid))), None),
+            Err(_) if glance.stat().comm.starts_with(b"mono") => {
+                (Some(Access::denied(&owner(uid))), None)
             }
             Err(_) => (None, None),
         },
-    };
-    look.access = access;
-    Some((look, area))
+    }
 }
 
 /// The area that a process has mapped, if it is on tmpfs: by its mapping, which works when its name

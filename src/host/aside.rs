@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::sources::mono::limits;
+use super::limits;
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -27,7 +27,7 @@ struct Worker {
 impl Worker {
     fn start() -> std::io::Result<Self> {
         let (work, given) = mpsc::sync_channel::<Work>(1);
-        let thread = thread::Builder::new().name("mono-look".to_owned());
+        let thread = thread::Builder::new().name("host-look".to_owned());
         let thread = thread.spawn(move || given.into_iter().for_each(|work| work()))?;
         Ok(Self { work, thread })
     }

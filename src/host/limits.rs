@@ -1,0 +1,23 @@
+//! Bounds on what is looked at.
+
+use std::time::Duration;
+
+/// Sources that look for processes.
+pub const FINDERS: usize = 8;
+/// Processes that are known; Linux allows four million. Others are not looked at.
+pub const PROCESSES: usize = 65_536;
+/// Processes that are looked at in one scan, some 0.1 ms each; the rest waits for the next.
+pub const LOOKS: usize = 1_024;
+/// Bytes of a list of mapped files that are read.
+pub const MAPS: u64 = 4 << 20;
+/// Time for a look at one process. /proc answers in a millisecond.
+pub const LOOK_TIME: Duration = Duration::from_secs(5);
+/// Users whose processes have not answered a look, each of which keeps a thread: no more users'
+/// processes are looked at then.
+pub const HANGING: usize = 32;
+/// Names of files that came or went between two scans, of one finder; with more it looks at all processes.
+pub const NAMED: usize = 4_096;
+/// Directories that are watched; others are looked into at each look at a process.
+pub const WATCHES: usize = 1_024;
+/// Time between two looks at a process that a finder wants to see often.
+pub const OFTEN: Duration = Duration::from_secs(10);

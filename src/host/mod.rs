@@ -1,0 +1,163 @@
+//! The processes of this host and of its containers, for all sources: who is there, since when, whose it is, and
+//! what it has open. One scan of /proc, one inotify instance and one list of users serve all of them.
+//!
+//! ```text
+//!  /proc ─▶ scanner ─▶ table: which to look at ─▶ glance ─▶ finder of each source ─▶ its own reports
+//!  inotify ─▶ watches ──▲  (young often, others seldom)      (one look for all)
+//! ```
+//!
+//! All of it that reads /proc blocks; [`Host::run`] does that on other threads.
+
+mod aside;
+mod diag;
+mod discovery;
+mod files;
+mod finder;
+pub mod limits;
+mod scanner;
+mod sockets;
+mod table;
+mod text;
+mod users;
+mod watches;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::CWD;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use discovery::Discovery;
+pub use files::{ProcDir, ProcFs, folder, folder_in, path_of};
+pub use finder::{Finder, Glance, Interest, Look, Named, Visit};
+pub use sockets::{Holding, Socket, holds, socket};
+pub use text::{ProcStat, ProcStatus};
+use users::Users;
+use watches::Watches;
+
+/// The host, for all sources.
+pub struct Host {
+    proc: ProcFs,
+    users: Users,
+    watches: Option<Arc<Watches>>,
+    finders: Mutex<Vec<Arc<dyn Finder>>>,
+    commands: UnboundedSender<Command>,
+    receiver: Mutex<Option<UnboundedReceiver<Command>>>,
+}
+
+/// What a source asks of the task that looks for processes.
+#[derive(Clone, Copy, Debug)]
+enum Command {
+    /// Look at a process as if it were new.
+    Again(usize, u32),
+    /// Look at all processes; `None`: every source does.
+    LookAgain(Option<usize>),
+}
+
+/// The place of a source's [`Finder`] at the host.
+#[derive(Clone, Debug)]
+pub struct Place {
+    number: usize,
+    commands: UnboundedSender<Command>,
+}
+
+impl Host {
+    /// The host whose processes are below `root`, which is `/proc`.
+    #[must_use]
+    pub fn new(root: PathBuf) -> Arc<Self> {
+        let (commands, receiver) = unbounded_channel();
+        let watches = Watches::new()
+            .inspect_err(|e| log::warn!("processes: new ones are seen late: inotify: {e}"))
+            .ok();
+        Arc::new(Self {
+            proc: ProcFs::new(root),
+            users: Users::default(),
+            watches: watches.map(Arc::new),
+            finders: Mutex::default(),
+            commands,
+            receiver: Mutex::new(Some(receiver)),
+        })
+    }
+
+    /// Files of processes.
+    #[must_use]
+    pub const fn proc(&self) -> &ProcFs {
+        &self.proc
+    }
+
+    /// Name of a user, or the number.
+    #[must_use]
+    pub fn user(&self, uid: u32) -> String {
+        self.users.name(uid)
+    }
+
+    /// Adds a finder, before [`run`](Self::run). `watched`: a directory whose files tell of its processes.
+    pub fn add(&self, finder: Arc<dyn Finder>, watched: Option<&str>) -> Place {
+        let directory = watched.and_then(|path| folder(CWD, Path::new(path)).ok());
+        if let (Some(directory), Some(watches)) = (directory, &self.watches) {
+            watches.add(&directory);
+        }
+        let mut finders = self.finders.lock().unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(finders.len() < limits::FINDERS, "limits::FINDERS");
+        finders.push(finder);
+        Place { number: finders.len() - 1, commands: self.commands.clone() }
+    }
+
+    /// Looks for processes, for ever. The second call does nothing.
+    pub async fn run(self: Arc<Self>) {
+        let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(commands) = receiver {
+            Discovery::new(self, commands).run().await;
+        }
+    }
+
+    fn watches(&self) -> Option<Arc<Watches>> {
+        self.watches.clone()
+    }
+
+    fn finders(&self) -> Vec<Arc<dyn Finder>> {
+        self.finders.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+impl Place {
+    /// Looks at a process as if it were new: what was told of it was not taken.
+    pub fn again(&self, pid: u32) {
+        let _ = self.commands.send(Command::Again(self.number, pid));
+    }
+
+    /// Looks at all processes: the configuration has changed.
+    pub fn look_again(&self) {
+        let _ = self.commands.send(Command::LookAgain(Some(self.number)));
+    }
+}
+
+/// What is private here, for `fuzz/fuzz_targets/proc_texts.rs`.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    use std::net::SocketAddr;
+
+    use rustix::io::Errno;
+
+    use super::{Socket, diag, sockets};
+
+    /// The socket of a line of /proc/PID/net/tcp.
+    #[must_use]
+    pub fn connection(line: &[u8], local: SocketAddr) -> Option<Socket> {
+        sockets::connection(line, local)
+    }
+
+    /// An answer of sock_diag(7).
+    ///
+    /// # Errors
+    /// As the kernel says, or it is no answer.
+    pub fn answer(bytes: &[u8]) -> Result<Option<Socket>, Errno> {
+        diag::read(bytes)
+    }
+}

@@ -1,0 +1,122 @@
+//! One scan: all processes are listed, and those whose time has come are looked at. It blocks, so it runs on a
+//! thread for that, and each look on another one, which is left behind if a process does not answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Host;
+use super::aside::Aside;
+use super::finder::{Finder, Glance, Look};
+use super::limits;
+use super::table::{Finders, Gone, Table};
+
+/// The processes, and who looks at them.
+pub(super) struct Scanner {
+    host: Arc<Host>,
+    finders: Vec<Arc<dyn Finder>>,
+    table: Table,
+    aside: Aside,
+}
+
+impl Scanner {
+    pub(super) fn new(host: Arc<Host>, finders: Vec<Arc<dyn Finder>>) -> Self {
+        Self { host, finders, table: Table::default(), aside: Aside::new(limits::LOOK_TIME) }
+    }
+
+    /// A file of this name has come, gone or changed.
+    pub(super) fn named(&mut self, name: &[u8]) {
+        for (n, finder) in self.finders.iter().enumerate().filter(|(_, f)| f.is_active()) {
+            if let Some(named) = finder.named(name) {
+                self.table.named(n, named);
+            }
+        }
+    }
+
+    /// A finder looks at a process as if it were new.
+    pub(super) fn again(&mut self, finder: usize, pid: u32) {
+        self.table.again(finder, pid);
+    }
+
+    /// A finder, or each, looks at all processes as if they were young.
+    pub(super) fn look_again(&mut self, finder: Option<usize>) {
+        match finder {
+            Some(finder) => self.table.look_again(finder),
+            None => (0..self.finders.len()).for_each(|n| self.table.look_again(n)),
+        }
+    }
+
+    /// Looks at the processes for which it is time. Returns those that have not answered: a process,
+    /// and the users whose processes are not looked at meanwhile.
+    ///
+    /// # Errors
+    /// /proc cannot be listed.
+    pub(super) fn scan(&mut self, now: Duration) -> std::io::Result<Option<(u32, usize)>> {
+        let active = (0..).zip(&self.finders).filter(|(_, finder)| finder.is_active());
+        let active: Finders = active.fold(0, |all, (n, _)| all | 1 << n);
+        if active == 0 {
+            return Ok(None);
+        }
+        let mut gone = Vec::new();
+        self.table.listed(&self.host.proc().list()?, &mut gone);
+        self.tell(&mut gone);
+        let mut silent = None;
+        for (pid, due) in self.table.due(now, active) {
+            if !self.look(pid, (due, active), now) {
+                silent = Some((pid, self.aside.hanging()));
+            }
+        }
+        Ok(silent)
+    }
+
+    /// Looks at one process; `false`: it does not answer.
+    fn look(&mut self, pid: u32, (due, active): (Finders, Finders), now: Duration) -> bool {
+        let mut gone = Vec::new();
+        let process = self.host.proc().open(pid);
+        let stat = process.as_ref().and_then(|process| process.stat());
+        let (Some(process), Some(stat)) = (process, stat) else {
+            self.table.ended(pid, now, &mut gone);
+            self.tell(&mut gone);
+            return true;
+        };
+        if stat.kernel {
+            self.table.kernel(pid);
+            return true;
+        }
+        // Users are told without the memory of the process, which may be locked.
+        let Some(glance) = Glance::new(process, stat, self.host.watches()) else { return true };
+        let who = (glance.stat(), glance.inner_pid());
+        let due = self.table.seen(pid, who.0, who.1, (due, active), &mut gone);
+        self.tell(&mut gone);
+        let looking = self.finders.iter().enumerate().filter(|(n, _)| due & 1 << n != 0);
+        let looking: Vec<_> =
+            looking.map(|(n, finder)| (n, Arc::clone(finder), self.table.visit(pid, n))).collect();
+        let user = glance.status().uid;
+        let looks = self.aside.run(user, move || {
+            let look =
+                |(n, finder, visit): (usize, Arc<dyn Finder>, _)| (n, finder.look(&glance, visit));
+            looking.into_iter().map(look).collect::<Vec<_>>()
+        });
+        let Some(looks) = looks else {
+            self.table.unanswered(pid, due, now);
+            return false;
+        };
+        for (n, Look { interest, report }) in looks {
+            self.table.looked(pid, n, interest, now);
+            if let Some(report) = report {
+                report();
+            }
+        }
+        true
+    }
+
+    fn tell(&self, gone: &mut Vec<Gone>) {
+        for Gone { pid, start, finders } in gone.drain(..) {
+            let interested = self.finders.iter().enumerate().filter(|(n, _)| finders & 1 << n != 0);
+            interested.for_each(|(_, finder)| finder.gone(pid, start));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "scanner_tests.rs"]
+mod tests;

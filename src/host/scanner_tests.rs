@@ -1,0 +1,135 @@
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::host::{Interest, Named, Visit};
+
+/// A folder like /proc.
+struct Tree(PathBuf);
+
+impl Tree {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("apm-host-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("stat"), "btime 1000\n").unwrap();
+        Self(path)
+    }
+
+    fn process(&self, pid: u32, comm: &str, start: u64, user: u32) {
+        let dir = self.0.join(pid.to_string());
+        std::fs::create_dir_all(&dir).unwrap();
+        let zeros = "0 ".repeat(17);
+        std::fs::write(dir.join("stat"), format!("{pid} ({comm}) S {zeros}1 {start} 0 0")).unwrap();
+        std::fs::write(dir.join("status"), format!("Uid:\t{user}\t{user}\t0\t0\n")).unwrap();
+    }
+
+    fn ends(&self, pid: u32) {
+        std::fs::remove_dir_all(self.0.join(pid.to_string())).unwrap();
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Finds processes of this name.
+#[derive(Default)]
+struct ByName {
+    name: &'static str,
+    off: AtomicBool,
+    told: Arc<Mutex<Vec<String>>>,
+    /// Looks at this user's processes wait for it.
+    held: Option<(u32, Mutex<()>)>,
+}
+
+impl Finder for ByName {
+    fn is_active(&self) -> bool {
+        !self.off.load(Ordering::Relaxed)
+    }
+
+    fn look(&self, glance: &Glance, visit: Visit) -> Look {
+        if let Some((user, held)) = &self.held
+            && *user == glance.status().uid
+        {
+            drop(held.lock());
+        }
+        if glance.stat().comm != self.name.as_bytes() || visit.number > 1 {
+            return Look::default();
+        }
+        let (pid, told) = (glance.pid(), Arc::clone(&self.told));
+        let report = move || told.lock().unwrap().push(format!("found {pid}"));
+        Look { interest: Interest::Often, report: Some(Box::new(report)) }
+    }
+
+    fn gone(&self, pid: u32, start: u64) {
+        self.told.lock().unwrap().push(format!("gone {pid} {start}"));
+    }
+
+    fn named(&self, name: &[u8]) -> Option<Named> {
+        (name == self.name.as_bytes()).then_some(Named { inner_pid: 5, start: None })
+    }
+}
+
+fn scanner(root: &Path, finders: &[&Arc<ByName>]) -> Scanner {
+    let finders = finders.iter().map(|&finder| Arc::clone(finder) as Arc<dyn Finder>).collect();
+    Scanner::new(Host::new(root.to_owned()), finders)
+}
+
+fn told(finder: &ByName) -> Vec<String> {
+    std::mem::take(&mut *finder.told.lock().unwrap())
+}
+
+#[test]
+fn each_finder_is_told_of_its_own_processes() {
+    let tree = Tree::new("each");
+    let [mono, dotnet] =
+        ["mono", "dotnet"].map(|name| Arc::new(ByName { name, ..ByName::default() }));
+    let mut scanner = scanner(&tree.0, &[&mono, &dotnet]);
+    tree.process(5, "mono", 50, 1);
+    tree.process(6, "dotnet", 60, 1);
+    tree.process(7, "sh", 70, 1);
+    assert_eq!(scanner.scan(Duration::ZERO).unwrap(), None);
+    assert_eq!((told(&mono), told(&dotnet)), (vec!["found 5".into()], vec!["found 6".into()]));
+    tree.ends(5);
+    tree.process(6, "dotnet", 61, 1);
+    assert_eq!(scanner.scan(Duration::from_secs(1)).unwrap(), None);
+    let again = vec!["gone 6 60".to_owned(), "found 6".to_owned()];
+    assert_eq!((told(&mono), told(&dotnet)), (vec!["gone 5 50".into()], again));
+    // One that is not wanted is not asked.
+    mono.off.store(true, Ordering::Relaxed);
+    tree.process(8, "mono", 80, 1);
+    scanner.scan(Duration::from_secs(2)).unwrap();
+    assert!(told(&mono).is_empty());
+    mono.off.store(false, Ordering::Relaxed);
+    scanner.look_again(Some(0));
+    scanner.scan(Duration::from_secs(3)).unwrap();
+    assert_eq!(told(&mono), ["found 8"]);
+}
+
+#[test]
+fn a_process_that_does_not_answer_holds_up_nobody_of_other_users() {
+    let tree = Tree::new("held");
+    let held = Some((1, Mutex::new(())));
+    let finder = Arc::new(ByName { name: "mono", held, ..ByName::default() });
+    let mut scanner = scanner(&tree.0, &[&finder]);
+    scanner.aside = Aside::new(Duration::from_millis(50));
+    tree.process(5, "mono", 50, 1);
+    tree.process(6, "mono", 60, 1);
+    tree.process(7, "mono", 70, 2);
+    let lock = finder.held.as_ref().map(|held| held.1.lock().unwrap());
+    let silent = scanner.scan(Duration::ZERO).unwrap();
+    assert_eq!(silent.map(|(_, users)| users), Some(1));
+    assert_eq!(told(&finder), ["found 7"]);
+    drop(lock);
+    // The look that was left behind ends, and its report is not made.
+    let mut now = Duration::from_secs(1);
+    while told(&finder).is_empty() {
+        scanner.scan(now).unwrap();
+        now += Duration::from_secs(1);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,134 @@
+//! Says of each process of this host whether it is one of Mono, and opens its area.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::open::{Area, look};
+use crate::host::{self, Glance, Interest, Named, Visit};
+use crate::sources::mono::area::Access;
+use crate::sources::mono::io::host::ProcHost;
+use crate::sources::mono::process::Facts;
+
+/// Where areas are.
+pub(super) const AREAS: &str = "/dev/shm";
+
+/// A change, with what the task needs to know of the process.
+#[derive(Debug)]
+pub(super) enum Report {
+    /// A process of Mono, or one that can be read otherwise than before.
+    Found(Box<Facts>, Access, Option<Area>),
+    /// One that is known has ended.
+    Gone(u32, u64),
+}
+
+/// The eye of this source.
+#[derive(Clone)]
+pub(super) struct Finder(Arc<Shared>);
+
+struct Shared {
+    host: Arc<ProcHost>,
+    active: AtomicBool,
+    /// The processes of Mono: start and access of each.
+    known: Mutex<HashMap<u32, (u64, Access)>>,
+    /// There are at most as many reports as changes of processes.
+    reports: UnboundedSender<Report>,
+}
+
+impl Finder {
+    pub(super) fn new(host: Arc<ProcHost>, reports: UnboundedSender<Report>) -> Self {
+        let (active, known) = (AtomicBool::new(false), Mutex::default());
+        Self(Arc::new(Shared { host, active, known, reports }))
+    }
+
+    /// Whether it looks. All that is known is forgotten if not.
+    pub(super) fn activate(&self, active: bool) {
+        self.0.active.store(active, Ordering::Relaxed);
+        if !active {
+            self.0.known().clear();
+        }
+    }
+
+    /// There is room for a process now: it will be reported as if it were new.
+    pub(super) fn again(&self, pid: u32) {
+        self.0.known().remove(&pid);
+    }
+}
+
+impl Shared {
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, (u64, Access)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, report: Report) {
+        let _ = self.reports.send(report);
+    }
+
+    fn gone(&self, pid: u32, start: u64) {
+        let mut known = self.known();
+        if known.get(&pid).is_some_and(|known| known.0 == start) {
+            known.remove(&pid);
+            self.report(Report::Gone(pid, start));
+        }
+    }
+
+    /// A look has come back in time.
+    fn looked(&self, facts: Facts, access: Access, area: Option<Area>) {
+        if !self.active.load(Ordering::Relaxed) {
+            return;
+        }
+        let now = (facts.start, access.clone());
+        let mut known = self.known();
+        if known.get(&facts.pid) != Some(&now) {
+            known.insert(facts.pid, now);
+            self.report(Report::Found(Box::new(facts), access, area));
+        }
+    }
+}
+
+impl host::Finder for Finder {
+    fn is_active(&self) -> bool {
+        self.0.active.load(Ordering::Relaxed)
+    }
+
+    fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
+        // A list of mapped files costs much, and a program that has the same name has the same files.
+        if visit.settled {
+            return host::Look::default();
+        }
+        let (access, area) = look(glance, |uid| self.0.host.user(uid));
+        let (pid, start) = (glance.pid(), glance.stat().start);
+        let shared = Arc::clone(&self.0);
+        let Some(access) = access else {
+            // It executes another program, which has no area.
+            let report = Box::new(move || shared.gone(pid, start));
+            return host::Look { interest: Interest::Nothing, report: Some(report) };
+        };
+        let interest = match access {
+            Access::Open => Interest::Seldom,
+            Access::Denied(_) | Access::Off(_) => Interest::Often,
+        };
+        let known = self.0.known().get(&pid).is_some_and(|known| known.0 == start);
+        // Its area may not be there yet.
+        if matches!(access, Access::Off(_)) && visit.number < 2 && !known {
+            return host::Look { interest, report: None };
+        }
+        // If it has ended since, the next scan sees that.
+        let facts = self.0.host.facts(glance.process()).filter(|facts| facts.start == start);
+        let report = facts.map(|facts| {
+            Box::new(move || shared.looked(facts, access, area)) as Box<dyn FnOnce() + Send>
+        });
+        host::Look { interest, report }
+    }
+
+    fn gone(&self, pid: u32, start: u64) {
+        self.0.gone(pid, start);
+    }
+
+    fn named(&self, name: &[u8]) -> Option<Named> {
+        let number = std::str::from_utf8(name.strip_prefix(b"mono.")?).ok()?;
+        Some(Named { inner_pid: number.parse().ok()?, start: None })
+    }
+}
