@@ -89,8 +89,8 @@ background() {
 }
 
 # The configuration of this test's PMDA: further lines on standard input, further keys of [zorka]
-# in ZORKA_KEYS, those of [dotnet] in DOTNET_KEYS and of [mono] in MONO_KEYS. Without the latter two
-# no test reads the .NET and Mono processes of another one. Processes of .NET are read as soon as they are found, unless
+# in ZORKA_KEYS, those of [dotnet] in DOTNET_KEYS, of [jvm] in JVM_KEYS and of [mono] in MONO_KEYS. Without the latter
+# three no test reads the .NET, Java and Mono processes of another one. Processes of .NET are read as soon as they are found, unless
 # DOTNET_AGE says otherwise: those of tests are mostly fakes, which nothing can hang.
 NO_DOTNET='discover = false
 listen = ""'
@@ -98,9 +98,9 @@ write_config() {
     MONO_PORT=${MONO_PORT:-$(free_port)}
     PROFILER_PORT=${PROFILER_PORT:-$(free_port)}
     ZORKA_PORT=${ZORKA_PORT:-$(free_port)}
-    printf '[dotnet]\nmin_age = "%s"\n%s\n[zorka]\nlisten = "127.0.0.1:%s"\n%s\n[profiler]\nlisten = "127.0.0.1:%s"\n[mono]\nlisten = "127.0.0.1:%s"\n%s\n' \
-        "${DOTNET_AGE:-0}" "${DOTNET_KEYS:-$NO_DOTNET}" "$ZORKA_PORT" "${ZORKA_KEYS:-}" "$PROFILER_PORT" "$MONO_PORT" \
-        "${MONO_KEYS:-discover = false}" > "$D/apm.toml"
+    printf '[jvm]\n%s\n[dotnet]\nmin_age = "%s"\n%s\n[zorka]\nlisten = "127.0.0.1:%s"\n%s\n[profiler]\nlisten = "127.0.0.1:%s"\n[mono]\nlisten = "127.0.0.1:%s"\n%s\n' \
+        "${JVM_KEYS:-discover = false}" "${DOTNET_AGE:-0}" "${DOTNET_KEYS:-$NO_DOTNET}" "$ZORKA_PORT" "${ZORKA_KEYS:-}" "$PROFILER_PORT" \
+        "$MONO_PORT" "${MONO_KEYS:-discover = false}" > "$D/apm.toml"
     cat >> "$D/apm.toml"
 }
 

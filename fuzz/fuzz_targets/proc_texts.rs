@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::host::fuzzing::{answer, connection};
-use pmdaapm::host::{ProcStat, ProcStatus, Socket};
-use pmdaapm::sources::mono::fuzzing::{in_memory, mapping};
+use pmdaapm::host::{ProcStat, ProcStatus, Socket, file_system};
+use pmdaapm::sources::mono::fuzzing::mapping;
 
 /// A number of the input.
 fn word(data: &mut &[u8]) -> u64 {
@@ -83,9 +83,9 @@ fn made(mut data: &[u8]) {
         [&head[..], &mount, format!(" rw,nosuid{opt} - {kind} none rw\n").as_bytes()].concat()
     };
     for opt in ["", " shared:1 master:2"] {
-        assert!(in_memory(&line("tmpfs", opt), device));
-        assert!(!in_memory(&line("fuse", opt), device));
-        assert!(!in_memory(&line("tmpfs", opt), (device.0 ^ 1, device.1)));
+        assert_eq!(file_system(&line("tmpfs", opt), device), Some(&b"tmpfs"[..]));
+        assert_eq!(file_system(&line("fuse.x", opt), device), Some(&b"fuse.x"[..]));
+        assert_eq!(file_system(&line("tmpfs", opt), (device.0 ^ 1, device.1)), None);
     }
 }
 

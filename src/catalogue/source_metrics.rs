@@ -80,7 +80,9 @@ fn params(id: SourceId, source: &SourceTable) -> Vec<Entry> {
             .into(),
         ..param("lost", 0, ValueType::U64, Semantics::Instant, Units::Count)
     };
-    std::iter::once(lost).chain(own).collect()
+    // A source without records has none.
+    let lost = (!source.events.is_empty() || source.dynamic.is_some()).then_some(lost);
+    lost.into_iter().chain(own).collect()
 }
 
 /// Help of both tables: what is in their cells.

@@ -9,7 +9,7 @@
 //! All of it that reads /proc blocks; [`Host::run`] does that on other threads.
 
 mod aside;
-mod diag;
+mod cgroup;
 mod discovery;
 mod files;
 mod finder;
@@ -27,11 +27,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::CWD;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+pub use cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
 use discovery::Discovery;
 pub use files::{ProcDir, ProcFs, folder, folder_in, path_of};
 pub use finder::{Finder, Glance, Interest, Look, Named, Visit};
 pub use sockets::{Holding, Socket, holds, socket};
-pub use text::{ProcStat, ProcStatus};
+pub use text::{ProcStat, ProcStatus, file_system};
 use users::Users;
 use watches::Watches;
 
@@ -145,7 +146,7 @@ pub mod fuzzing {
 
     use rustix::io::Errno;
 
-    use super::{Socket, diag, sockets};
+    use super::{Socket, sockets};
 
     /// The socket of a line of /proc/PID/net/tcp.
     #[must_use]
@@ -158,6 +159,6 @@ pub mod fuzzing {
     /// # Errors
     /// As the kernel says, or it is no answer.
     pub fn answer(bytes: &[u8]) -> Result<Option<Socket>, Errno> {
-        diag::read(bytes)
+        sockets::diag::read(bytes)
     }
 }

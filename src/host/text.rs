@@ -63,6 +63,21 @@ impl ProcStatus {
     }
 }
 
+/// The type of the file system that is on a device (major and minor number), by a process's
+/// `mountinfo`. The kernel tells it without a question to the file system: one of FUSE need not
+/// answer (docs/security.md).
+#[must_use]
+pub fn file_system(mountinfo: &[u8], device: (u32, u32)) -> Option<&[u8]> {
+    let number = format!("{}:{}", device.0, device.1);
+    mountinfo.split(|&b| b == b'\n').find_map(|line| {
+        let mut fields = line.split(|&b| b == b' ');
+        // Blanks in names are escaped; optional fields end with `-`, and the type follows.
+        let is = fields.nth(2) == Some(number.as_bytes())
+            && fields.by_ref().skip(3).any(|field| field == b"-");
+        is.then(|| fields.next()).flatten()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +107,20 @@ mod tests {
         assert_eq!(ProcStatus::parse(b"Uid:\t1\n"), None);
         assert_eq!(ProcStatus::parse(b"Uid:\t-1\t2\n"), None);
         assert_eq!(ProcStatus::parse(b"NSpid:\t1\n"), None);
+    }
+
+    #[test]
+    fn file_systems() {
+        let mounts = b"25 24 0:23 / /dev/shm rw,relatime - tmpfs tmpfs rw\n\
+            26 24 0:24 / /a shared:7 master:1 - tmpfs none rw\n\
+            27 24 0:25 / /b rw - fuse.tmpfs tmpfs rw\n\
+            28 24 0:26 / /c\\040-\\040tmpfs rw - fuse x rw\n\
+            29 24 0:27 / - - - fuse tmpfs - tmpfs rw\n\
+            30 24 0:28";
+        let is = |minor| file_system(mounts, (0, minor)) == Some(b"tmpfs");
+        let found: Vec<u32> = (0..40).filter(|minor| is(*minor)).collect();
+        assert_eq!(found, [23, 24]);
+        assert_eq!(file_system(mounts, (0, 25)), Some(&b"fuse.tmpfs"[..]));
+        assert_eq!((file_system(mounts, (1, 23)), file_system(b"", (0, 23))), (None, None));
     }
 }

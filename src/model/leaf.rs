@@ -45,8 +45,10 @@ leaves! {
     CpuUser 9 "cpu.user" U64 Counter Nanoseconds "Processor time in user mode" "Part of cpu.time.";
     CpuSystem 10 "cpu.system" U64 Counter Nanoseconds "Processor time in the kernel" "Part of cpu.time.";
     MemoryResident 16 "memory.resident" U64 Instant Bytes "Resident memory" "Working set of the process.";
+    MemoryLimit 17 "memory.limit" U64 Instant Bytes "Memory limit of the container" "No value if there is none.";
     HeapUsed 24 "heap.used" U64 Instant Bytes "Memory of objects on the managed heap" "Objects that nobody refers to any more count until they are collected.";
     HeapCommitted 25 "heap.committed" U64 Instant Bytes "Memory that the managed heap has of the system" "Used or not.";
+    HeapLimit 26 "heap.limit" U64 Instant Bytes "Limit of the managed heap" "What it may grow to.";
     Threads 32 "threads" U32 Instant Count "Managed threads" "Threads that exist now.";
     GcCount 40 "gc.count" U64 Counter Count "Garbage collections" "Of all generations, each counted once.";
     GcTime 41 "gc.time" U64 Counter Nanoseconds "Time of garbage collections" "From start to end; of concurrent ones the program runs meanwhile.";

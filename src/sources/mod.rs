@@ -15,6 +15,8 @@ mod contract;
 pub mod dotnet;
 pub mod foreign;
 pub mod http;
+#[cfg(feature = "jvm")]
+pub mod jvm;
 #[cfg(feature = "lttng")]
 pub mod lttng;
 #[cfg(feature = "mono")]

@@ -153,6 +153,7 @@ sources! {
     #[cfg(feature = "lttng")] lttng: super::lttng::Lttng,
     #[cfg(feature = "zorka")] zorka: super::zorka::Zorka,
     #[cfg(feature = "dotnet")] dotnet: super::dotnet::Dotnet,
+    #[cfg(feature = "jvm")] jvm: super::jvm::Jvm,
     #[cfg(feature = "toy")] toy in "../../examples/toy/mod.rs": toy::Toy,
 }
 

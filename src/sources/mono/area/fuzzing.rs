@@ -52,9 +52,3 @@ impl Reader {
 pub fn mapping(maps: &[u8], pid: u32) -> Option<(u32, (u32, u32), u64)> {
     super::mapping(maps, pid).map(|mapping| (mapping.number, mapping.device, mapping.inode))
 }
-
-/// Whether a device is a file system in memory.
-#[must_use]
-pub fn in_memory(mountinfo: &[u8], device: (u32, u32)) -> bool {
-    super::in_memory(mountinfo, device)
-}

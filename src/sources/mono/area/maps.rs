@@ -50,19 +50,6 @@ fn parse(line: &str) -> Option<Mapping> {
     (shared && digits).then_some(mapping)
 }
 
-/// Whether a device is a file system in memory, tmpfs, by a process's `mountinfo`. The kernel tells
-/// it without a question to the file system: one of FUSE need not answer (docs/security.md).
-pub(crate) fn in_memory(mountinfo: &[u8], device: (u32, u32)) -> bool {
-    let number = format!("{}:{}", device.0, device.1);
-    mountinfo.split(|&b| b == b'\n').any(|line| {
-        let mut fields = line.split(|&b| b == b' ');
-        // Blanks in names are escaped; optional fields end with `-`, and the type follows.
-        fields.nth(2) == Some(number.as_bytes())
-            && fields.by_ref().skip(3).any(|field| field == b"-")
-            && fields.next() == Some(b"tmpfs")
-    })
-}
-
 /// Whether a Mono runtime is mapped to be executed. A debugger maps its file too, to read symbols.
 pub(crate) fn runtime(maps: &[u8]) -> bool {
     let executed = |at: usize| {

@@ -21,5 +21,5 @@ mod user;
 
 pub(crate) use access::Access;
 pub(crate) use layout::{PAGE, Refusal};
-pub(crate) use maps::{Mapping, in_memory, mapping, runtime};
+pub(crate) use maps::{Mapping, mapping, runtime};
 pub(crate) use meter::Meter;

@@ -402,19 +402,6 @@ fn sums_of_a_program_have_a_process_once() {
 }
 
 #[test]
-fn only_tmpfs_is_in_memory() {
-    let mounts = b"25 24 0:23 / /dev/shm rw,relatime - tmpfs tmpfs rw\n\
-        26 24 0:24 / /a shared:7 master:1 - tmpfs none rw\n\
-        27 24 0:25 / /b rw - fuse.tmpfs tmpfs rw\n\
-        28 24 0:26 / /c\\040-\\040tmpfs rw - fuse x rw\n\
-        29 24 0:27 / - - - fuse tmpfs - tmpfs rw\n\
-        30 24 0:28";
-    let found: Vec<u32> = (0..40).filter(|minor| in_memory(mounts, (0, *minor))).collect();
-    assert_eq!(found, [23, 24]);
-    assert!(!in_memory(mounts, (1, 23)) && !in_memory(b"", (0, 23)));
-}
-
-#[test]
 fn mappings() {
     let maps = b"7f1c5f4d2000-7f1c5f4d3000 rw-s 00000000 00:1a 12 /dev/shm/mono.5\n\
         7f1c5f4d3000-7f1c5f4d4000 rw-s 00000000 00:1a 12345                      /dev/shm/mono.17694 (deleted)\n\

@@ -9,8 +9,8 @@ use pmda::process::leaves_reserve;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
-use crate::host::{Glance, ProcDir, folder_in, path_of};
-use crate::sources::mono::area::{Access, Mapping, PAGE, in_memory, mapping, runtime};
+use crate::host::{Glance, ProcDir, file_system, folder_in, path_of};
+use crate::sources::mono::area::{Access, Mapping, PAGE, mapping, runtime};
 use crate::sources::mono::limits;
 
 /// Where areas are.
@@ -69,7 +69,7 @@ pub(super) fn look(
 /// ends when its server, which may be the same user's, likes.
 fn mapped(process: &ProcDir, mapping: &Mapping) -> Option<Area> {
     let mounts = process.read_most("mountinfo", limits::MOUNTS)?;
-    if !in_memory(&mounts, mapping.device) {
+    if file_system(&mounts, mapping.device) != Some(b"tmpfs") {
         return None;
     }
     let wanted = (mapping.device, mapping.inode);
@@ -145,7 +145,7 @@ mod tests {
         let stat = known(&found).unwrap();
         let (device, inode) = ((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino);
         let mounts = std::fs::read("/proc/self/mountinfo").unwrap();
-        assert!(in_memory(&mounts, device));
+        assert_eq!(file_system(&mounts, device), Some(&b"tmpfs"[..]));
         let area = same(&found, (device, inode)).expect("an area");
         std::fs::remove_file(&path).unwrap();
         let mut page = [0; PAGE];

@@ -1,5 +1,7 @@
 //! Which process has a connection or a file open.
 
+pub(super) mod diag;
+
 use std::ffi::CStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -8,8 +10,7 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 
-use super::diag;
-use super::files::{ProcDir, ProcFs};
+use crate::host::files::{ProcDir, ProcFs};
 
 /// Bytes of a list of connections that are read: some 100,000 of them.
 const LIST: u64 = 16 << 20;

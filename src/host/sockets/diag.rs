@@ -8,7 +8,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-use super::sockets::Socket;
+use super::Socket;
 
 /// `SOCK_DIAG_BY_FAMILY`: type of question and answer.
 const BY_FAMILY: u16 = 20;

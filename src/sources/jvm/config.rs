@@ -1,0 +1,25 @@
+//! `[jvm]`: Java virtual machines.
+
+use crate::config::units;
+
+crate::section! {
+    /// `[jvm]`
+    Config;
+
+    /// Looks for JVMs of this host and of its containers, and reads their performance data once a second. Nothing is asked of them.
+    discover: bool = true, "true", "true or false";
+
+    /// Names of processes that are instances and are read, with `*`: services, jars, main classes.
+    #[serde(deserialize_with = "units::names::<_, 256, 200>")]
+    processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
+}
+
+impl Config {
+    /// The lines of `--check`.
+    pub(super) fn describe(&self) -> Vec<String> {
+        vec![match (self.discover, self.processes.as_slice()) {
+            (false, _) => "looks for no processes".to_owned(),
+            (true, names) => format!("looks for processes {}", names.join(", ")),
+        }]
+    }
+}

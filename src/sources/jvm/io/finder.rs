@@ -1,0 +1,213 @@
+//! Says of each process of this host whether it is a JVM, and opens its performance data.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::region::{Closed, Region, open};
+use crate::host::{self, Glance, Host, Interest, Named, Visit, container};
+use crate::sources::jvm::locate::{Located, locate};
+use crate::sources::jvm::meter::Who;
+use crate::sources::jvm::name::of_command_line;
+use crate::sources::jvm::reader::Hints;
+use crate::sources::jvm::reason::{Absence, Start, variable};
+
+/// Bytes of a command line, and of a process's environment.
+const COMMAND: u64 = 64 << 10;
+const ENVIRONMENT: u64 = 256 << 10;
+/// Characters of a command line that are shown.
+const SHOWN: usize = 1024;
+
+/// A change, with what the task needs to know of the process.
+pub(super) enum Report {
+    /// A JVM, or one that can be read otherwise than before.
+    Found(Box<Who>, Access),
+    /// One that is known has ended.
+    Gone(u32, u64),
+}
+
+/// Whether the performance data of a process can be read.
+#[derive(Debug)]
+pub(super) enum Access {
+    /// It is open.
+    Open(Region),
+    /// This user may not read it: why, and what to do.
+    Denied(String),
+    /// There is none, or it is not read: why.
+    Off(String),
+}
+
+/// A JVM: start, name of its main thread, what was reported of it.
+type Known = (u64, Vec<u8>, Told);
+
+/// What was reported of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Told {
+    Open((u64, u64)),
+    Closed(String),
+}
+
+impl Access {
+    fn told(&self) -> Told {
+        match self {
+            Self::Open(region) => Told::Open(region.id),
+            Self::Denied(why) | Self::Off(why) => Told::Closed(why.clone()),
+        }
+    }
+}
+
+/// The eye of this source.
+#[derive(Clone)]
+pub(super) struct Finder(Arc<Shared>);
+
+struct Shared {
+    host: Arc<Host>,
+    active: AtomicBool,
+    /// Time of this process's start in clock ticks since boot.
+    began: u64,
+    known: Mutex<HashMap<u32, Known>>,
+    /// There are at most as many reports as changes of processes.
+    reports: UnboundedSender<Report>,
+}
+
+impl Finder {
+    pub(super) fn new(host: Arc<Host>, reports: UnboundedSender<Report>) -> Self {
+        let own = host.proc().open(std::process::id()).and_then(|own| own.stat());
+        let began = own.map_or(0, |stat| stat.start);
+        let (active, known) = (AtomicBool::new(false), Mutex::default());
+        Self(Arc::new(Shared { host, active, began, known, reports }))
+    }
+
+    /// Whether it looks. All that is known is forgotten if not.
+    pub(super) fn activate(&self, active: bool) {
+        self.0.active.store(active, Ordering::Relaxed);
+        if !active {
+            self.0.known().clear();
+        }
+    }
+
+    /// There is room for a process now: it will be reported as if it were new.
+    pub(super) fn again(&self, pid: u32) {
+        self.0.known().remove(&pid);
+    }
+}
+
+impl Shared {
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gone(&self, pid: u32, start: u64) {
+        let mut known = self.known();
+        if known.get(&pid).is_some_and(|known| known.0 == start) {
+            known.remove(&pid);
+            let _ = self.reports.send(Report::Gone(pid, start));
+        }
+    }
+
+    /// A look has come back in time.
+    fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
+        if !self.active.load(Ordering::Relaxed) {
+            return;
+        }
+        let now = (who.start, comm, access.told());
+        let mut known = self.known();
+        if known.get(&who.pid) != Some(&now) {
+            known.insert(who.pid, now);
+            let _ = self.reports.send(Report::Found(Box::new(who), access));
+        }
+    }
+
+    fn who(&self, glance: &Glance, start: Start<'_>) -> Who {
+        let (stat, status) = (glance.stat(), glance.status());
+        let service = variable(start.environment, "OTEL_SERVICE_NAME");
+        let comm = String::from_utf8_lossy(&stat.comm).into_owned();
+        let command = String::from_utf8_lossy(start.command);
+        let command = command.trim_end_matches('\0').replace(|c: char| c.is_control(), " ");
+        Who {
+            pid: glance.pid(),
+            start: stat.start,
+            started: self.host.proc().started(stat.start),
+            inner_pid: glance.inner_pid(),
+            owner: self.host.user(status.uid),
+            container: container(glance.process()),
+            command: command.chars().take(SHOWN).collect(),
+            is_new: stat.start > self.began,
+            hints: Hints {
+                comm: of_command_line(start.command).unwrap_or(comm),
+                service: service.map(|name| String::from_utf8_lossy(name).into_owned()),
+            },
+        }
+    }
+}
+
+impl host::Finder for Finder {
+    fn is_active(&self) -> bool {
+        self.0.active.load(Ordering::Relaxed)
+    }
+
+    fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
+        // A list of mapped files costs much, and a program that has the same name has the same files.
+        if visit.settled {
+            return host::Look::default();
+        }
+        let (pid, start, comm) = (glance.pid(), glance.stat().start, glance.stat().comm.clone());
+        let process = glance.process();
+        let command = process.read_most("cmdline", COMMAND).unwrap_or_default();
+        let environment = process.read_most("environ", ENVIRONMENT).unwrap_or_default();
+        let texts = Start { command: &command, environment: &environment };
+        let shared = Arc::clone(&self.0);
+        let Some(access) = access(glance, texts, visit.number, &shared.host) else {
+            // It executes another program, which is no JVM.
+            let report = Box::new(move || shared.gone(pid, start));
+            return host::Look { interest: Interest::Nothing, report: Some(report) };
+        };
+        let interest = match access {
+            Some(Access::Open(_)) => Interest::Seldom,
+            Some(_) | None => Interest::Often,
+        };
+        let who = shared.who(glance, texts);
+        let report = access.map(|access| {
+            Box::new(move || shared.looked(who, comm, access)) as Box<dyn FnOnce() + Send>
+        });
+        host::Look { interest, report }
+    }
+
+    fn gone(&self, pid: u32, start: u64) {
+        self.0.gone(pid, start);
+    }
+
+    fn named(&self, _: &[u8]) -> Option<Named> {
+        None
+    }
+}
+
+/// Whether a process can be read. `None`: it is no JVM, as far as this user can see; `Some(None)`: it is
+/// one that may only be starting.
+fn access(glance: &Glance, start: Start<'_>, look: u8, host: &Host) -> Option<Option<Access>> {
+    let uid = glance.status().uid;
+    let denied = || Access::Denied(Absence::Denied { user: host.user(uid) }.to_string());
+    let Some(maps) = glance.maps() else {
+        // Its files are hidden from this user: its name is all there is.
+        let program = start.command.split(|&b| b == 0).next().unwrap_or_default();
+        let java = glance.stat().comm == b"java" || program.ends_with(b"/java");
+        return java.then(|| Some(denied()));
+    };
+    let located: Located = locate(maps, glance.inner_pid());
+    if let Some(area) = located.area.as_ref().filter(|_| !located.openj9) {
+        return Some(Some(match open(glance, area) {
+            Ok(region) => Access::Open(region),
+            Err(Closed::Denied) => denied(),
+            Err(Closed::Refused(why)) => Access::Off(why.to_owned()),
+        }));
+    }
+    match Absence::of(&located, start, uid)? {
+        // Between fork and exec a child has what its parent has mapped.
+        Absence::Other(_) => None,
+        // Its region may not be there yet.
+        Absence::NoFile { .. } if look < 3 => Some(None),
+        absence => Some(Some(Access::Off(absence.to_string()))),
+    }
+}

@@ -1,0 +1,144 @@
+//! Finds the JVMs of this host, and reads their performance data once a second.
+
+mod files;
+mod finder;
+mod live;
+mod region;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use finder::{Finder, Report};
+use live::Live;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::config::Config;
+use crate::host::Place;
+use crate::model::{Charge, Purpose};
+use crate::sources::{Context, Running};
+
+/// Time between two readings of each region.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Starts looking. A later configuration is applied.
+///
+/// # Errors
+/// None today; the contract allows them.
+pub(super) fn start(
+    config: Config,
+    Context { peers, net, host, .. }: Context,
+) -> std::io::Result<Box<dyn Running<Config>>> {
+    let (sender, receiver) = watch::channel(Arc::new(config));
+    let (all, sinks, memory) = (Arc::clone(&host), peers.sinks(false), Arc::clone(peers.memory()));
+    let make = move || {
+        let charge = Charge::new(Arc::clone(&memory), Purpose::Definitions);
+        Live::new(Arc::clone(&all), Arc::clone(&sinks), charge)
+    };
+    let (reported, reports) = unbounded_channel();
+    let finder = Finder::new(Arc::clone(&host), reported);
+    let place = host.add(Arc::new(finder.clone()), None);
+    let live = Some(make());
+    let make = Box::new(make);
+    let mut task = Task { config: receiver, make, live, reading: None, finder, place, reports };
+    task.configure();
+    let stop = net.stop().clone();
+    net.spawn(async move {
+        // A reading that hangs must not hold up the end.
+        let _ = stop.run_until_cancelled(task.run()).await;
+        if let Some(live) = &mut task.live {
+            live.end("the PMDA stopped");
+        }
+    });
+    Ok(Box::new(RunningJvm(Mutex::new(sender))))
+}
+
+struct RunningJvm(Mutex<watch::Sender<Arc<Config>>>);
+
+impl Running<Config> for RunningJvm {
+    fn reconfigure(&self, new: &Config) -> Vec<&'static str> {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sender.send_replace(Arc::new(new.clone()));
+        Vec::new()
+    }
+}
+
+struct Task {
+    config: watch::Receiver<Arc<Config>>,
+    make: Box<dyn Fn() -> Live + Send>,
+    /// `None` while they are read.
+    live: Option<Live>,
+    reading: Option<JoinHandle<Live>>,
+    finder: Finder,
+    place: Place,
+    reports: UnboundedReceiver<Report>,
+}
+
+impl Task {
+    async fn run(&mut self) {
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            let idle = self.live.is_some();
+            tokio::select! {
+                changed = self.config.changed(), if idle => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    self.configure();
+                    self.place.look_again();
+                }
+                Some(report) = self.reports.recv(), if idle => self.work(move |live| live.report(report)),
+                _ = ticks.tick(), if idle => self.work(Live::tick),
+                live = done(self.reading.as_mut()), if !idle => self.worked(live),
+            }
+        }
+    }
+
+    /// Reads files on a thread that may block.
+    fn work(&mut self, work: impl FnOnce(&mut Live) + Send + 'static) {
+        let Some(mut live) = self.live.take() else { return };
+        self.reading = Some(tokio::task::spawn_blocking(move || {
+            work(&mut live);
+            live
+        }));
+    }
+
+    /// `None`: it has panicked, and what it knew is lost: all processes are found anew.
+    fn worked(&mut self, live: Option<Live>) {
+        self.reading = None;
+        if live.is_none() {
+            self.live = Some((self.make)());
+            self.finder.activate(false);
+            self.configure();
+            return self.place.look_again();
+        }
+        self.live = live;
+        for pid in self.live.as_mut().map(Live::again).unwrap_or_default() {
+            self.finder.again(pid);
+            self.place.again(pid);
+        }
+    }
+
+    fn configure(&mut self) {
+        let config = self.config.borrow_and_update().clone();
+        self.finder.activate(config.discover);
+        let Some(live) = &mut self.live else { return };
+        live.configure(&config.processes);
+        if !config.discover {
+            // What was reported before is not to come back.
+            while self.reports.try_recv().is_ok() {}
+            live.end("jvm.discover is false");
+        }
+    }
+}
+
+/// Waits for the end of a reading; for ever without one. `None`: it has panicked.
+async fn done(reading: Option<&mut JoinHandle<Live>>) -> Option<Live> {
+    match reading {
+        Some(reading) => reading.await.ok(),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,24 @@
+//! Bounds on everything that a region, a map or a command line can cause, each with its reason.
+//! Numbers of sections are those of docs/protocols/jvm-hsperfdata.md.
+
+/// Bytes of a region. 32 KiB by default; -XX:PerfDataMemorySize is set by hand, seldom above 1 MiB.
+pub(crate) const REGION: usize = 16 << 20;
+/// Entries of a directory. JVMs have 133 to 249 (section 3); this many take 6 ms.
+pub(crate) const ENTRIES: u32 = 65_536;
+/// Bytes of a counter's name. The longest of all captures has 56.
+pub(crate) const NAME: usize = 1024;
+/// Bytes of a text that is looked at. -XX:PerfMaxStringConstLength is 1,024 by default.
+pub(crate) const TEXT: usize = 4096;
+/// Bytes from which on a text may have been cut by the JVM: its last word is not used as a number.
+pub(crate) const CUT: usize = 1024;
+/// Readings that parse a directory anew because it ended early, though its prologue stays the same.
+/// An entry is filled in within microseconds; a file made to be parsed for ever is not followed.
+pub(crate) const RETRIES: u8 = 8;
+/// Bytes that are read beyond those in use: what is added until the next reading comes with it.
+pub(crate) const GROWTH: usize = 4096;
+/// Characters of a name of a program or service, as of other sources.
+pub(crate) const PROGRAM: usize = 64;
+/// Processes that are instances at once; more are not read.
+pub(crate) const PROCESSES: usize = 4_000;
+/// Bytes of a path of a mapping: the kernel's PATH_MAX.
+pub(crate) const PATH: usize = 4096;

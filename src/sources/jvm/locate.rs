@@ -1,0 +1,171 @@
+//! Where a process has its region and its HotSpot, by the text of /proc/PID/maps.
+
+use crate::sources::jvm::limits;
+
+/// A mapping of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mapping {
+    /// Addresses of begin and end.
+    pub(crate) range: (u64, u64),
+    /// As the reader's root sees it, in a chroot with that one in front; without ` (deleted)`,
+    /// newlines decoded.
+    pub(crate) path: Box<[u8]>,
+    /// Major and minor number of the device. On overlayfs old kernels tell those of a lower file
+    /// system, and its inode: that a file has others is no reason to refuse it.
+    pub(crate) device: (u32, u32),
+    pub(crate) inode: u64,
+    /// The file has been removed. The mapping lives on.
+    pub(crate) deleted: bool,
+}
+
+impl Mapping {
+    /// The name in /proc/PID/map_files.
+    pub(crate) fn map_file(&self) -> String {
+        format!("{:x}-{:x}", self.range.0, self.range.1)
+    }
+
+    /// Of a region's file `hsperfdata_USER/N`, which is below /tmp of the process's root. Empty for
+    /// other files.
+    pub(crate) fn name(&self) -> &[u8] {
+        let at = self.path.windows(FOLDER.len()).rposition(|part| part == FOLDER);
+        at.and_then(|at| self.path.get(at + 1..)).unwrap_or_default()
+    }
+}
+
+/// What the map of a process shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Located {
+    /// The file of this process's region.
+    pub(crate) area: Option<Mapping>,
+    /// Number of another process whose region is mapped: the parent's, between fork and exec. Look
+    /// again.
+    pub(crate) other: Option<u32>,
+    /// The part of `libjvm.so` with offset 0: it begins at the load address.
+    pub(crate) library: Option<Mapping>,
+    /// `libj9vm*.so`, which has a `libjvm.so` beside it.
+    pub(crate) openj9: bool,
+}
+
+impl Located {
+    /// A native image with performance data: there is a region, and no virtual machine.
+    #[cfg(test)]
+    pub(crate) const fn is_native_image(&self) -> bool {
+        self.area.is_some() && self.library.is_none() && !self.openj9
+    }
+
+    /// Whether there is any sign of a JVM.
+    #[cfg(test)]
+    pub(crate) const fn is_jvm(&self) -> bool {
+        self.area.is_some() || self.library.is_some() || self.openj9
+    }
+}
+
+const FOLDER: &[u8] = b"/hsperfdata_";
+const HOTSPOT: &[u8] = b"/libjvm.so";
+const OPENJ9: &[u8] = b"/libj9vm";
+const DELETED: &[u8] = b" (deleted)";
+
+/// What is in the map of the process that calls itself `pid` (the last number of `NSpid:`).
+pub(crate) fn locate(maps: &[u8], pid: u32) -> Located {
+    let mut found = Located::default();
+    for line in lines(maps, FOLDER) {
+        match line.number() {
+            Some(number) if number == pid => found.area = found.area.or(Some(line.mapping)),
+            Some(number) => found.other = Some(number),
+            None => {}
+        }
+    }
+    // A debugger maps the library too, to read its symbols.
+    if lines(maps, HOTSPOT).any(|line| line.is_executed(HOTSPOT)) {
+        let mut parts = lines(maps, HOTSPOT).filter(|line| line.offset == 0);
+        found.library = parts.find(|line| line.is(HOTSPOT)).map(|line| line.mapping);
+    }
+    found.openj9 = lines(maps, OPENJ9).any(|line| line.is_executed(OPENJ9));
+    found
+}
+
+/// `7f1c5f4d3000-7f1c5f4d4000 rw-s 00000000 00:1a 12345   /tmp/hsperfdata_app/17 (deleted)`
+#[derive(Debug)]
+struct Line<'a> {
+    rights: &'a [u8],
+    offset: u64,
+    mapping: Mapping,
+}
+
+/// The lines that have these bytes, each once. Nearly all lines have not.
+fn lines<'a>(maps: &'a [u8], part: &'a [u8]) -> impl Iterator<Item = Line<'a>> {
+    let mut rest = maps;
+    let next = move || {
+        let (before, behind) = rest.split_at_checked(memchr::memmem::find(rest, part)?)?;
+        let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+        let end = before.len() + memchr::memchr(b'\n', behind).unwrap_or(behind.len());
+        let line = rest.get(start..end)?;
+        rest = rest.get(end..)?;
+        Some(parse(line))
+    };
+    std::iter::from_fn(next).flatten()
+}
+
+fn parse(line: &[u8]) -> Option<Line<'_>> {
+    let mut fields = line.splitn(6, |&b| b == b' ');
+    let mut text = || std::str::from_utf8(fields.next()?).ok();
+    let (range, rights, offset) = (text()?.split_once('-')?, text()?, text()?);
+    let (device, inode) = (text()?.split_once(':')?, text()?);
+    let hex = |text| u64::from_str_radix(text, 16).ok();
+    let part = |text| u32::from_str_radix(text, 16).ok();
+    // The path is padded, and may have blanks.
+    let escaped = fields.next()?.trim_ascii_start();
+    let kept = escaped.strip_suffix(DELETED);
+    let mapping = Mapping {
+        range: (hex(range.0)?, hex(range.1)?),
+        path: path(kept.unwrap_or(escaped)),
+        device: (part(device.0)?, part(device.1)?),
+        inode: inode.parse().ok()?,
+        deleted: kept.is_some(),
+    };
+    let line = Line { rights: rights.as_bytes(), offset: hex(offset)?, mapping };
+    Some(line).filter(|_| escaped.len() <= limits::PATH)
+}
+
+impl Line<'_> {
+    /// Whether the file is `start*.so`.
+    fn is(&self, start: &[u8]) -> bool {
+        let path = &self.mapping.path;
+        let at = path.iter().rposition(|&b| b == b'/').unwrap_or_default();
+        path.ends_with(b".so") && path.get(at..).is_some_and(|file| file.starts_with(start))
+    }
+
+    fn is_executed(&self, start: &[u8]) -> bool {
+        self.rights.get(2) == Some(&b'x') && self.is(start)
+    }
+
+    /// The number of a region's file, which is mapped shared, to be written and from its begin.
+    fn number(&self) -> Option<u32> {
+        let mut parts = self.mapping.path.rsplit(|&b| b == b'/');
+        let (number, folder) = (parts.next()?, parts.next()?);
+        let user = folder.strip_prefix(b"hsperfdata_").filter(|user| !user.is_empty());
+        // A sign would be a part of the number.
+        let digits = number.iter().all(u8::is_ascii_digit);
+        if self.rights != b"rw-s" || self.offset != 0 || user.is_none() || !digits {
+            return None;
+        }
+        std::str::from_utf8(number).ok()?.parse().ok()
+    }
+}
+
+/// The kernel writes a newline as `\012`, and nothing else so.
+fn path(escaped: &[u8]) -> Box<[u8]> {
+    let mut plain = Vec::with_capacity(escaped.len());
+    let mut rest = escaped;
+    while let Some(at) = memchr::memmem::find(rest, br"\012") {
+        plain.extend_from_slice(rest.get(..at).unwrap_or_default());
+        plain.push(b'\n');
+        rest = rest.get(at + 4..).unwrap_or_default();
+    }
+    plain.extend_from_slice(rest);
+    plain.into()
+}
+
+#[cfg(test)]
+#[path = "locate_tests.rs"]
+mod tests;

@@ -1,0 +1,470 @@
+//! What is shown of one process.
+
+use std::time::Duration;
+
+use super::metrics as m;
+use super::reader::{Hints, Reader, Reading};
+use super::reason::overflow_words;
+use super::service::Service;
+use super::state::{Facts, Figures, Longest, POOLS};
+use super::usage::{Bounds, Usage};
+use super::wire::Refusal;
+use crate::model::{Condition, Identity, MetricItem, TableId, Update, Value};
+use crate::read::glob;
+use crate::sources::Sink;
+
+/// Time that a JVM may need until its performance data is ready.
+const STARTING: Duration = Duration::from_secs(10);
+
+/// Time after which what a JVM says of itself is complete.
+const COMPLETE: Duration = Duration::from_millis(1_500);
+
+/// What the host knows of a process. It does not change while it lives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Who {
+    /// Process id as this host sees it.
+    pub(crate) pid: u32,
+    /// Time of the start in clock ticks since boot.
+    pub(crate) start: u64,
+    /// Time of the start in ms since 1970, if it is known.
+    pub(crate) started: Option<i64>,
+    /// Process id as the process sees it.
+    pub(crate) inner_pid: u32,
+    /// Name of its user, or the number.
+    pub(crate) owner: String,
+    /// The container that it is in.
+    pub(crate) container: Option<String>,
+    /// Command line, for one whose performance data is not read.
+    pub(crate) command: String,
+    /// It began while this PMDA ran: all that it has counted counts for its service.
+    pub(crate) is_new: bool,
+    /// What its name is made of, beside its performance data.
+    pub(crate) hints: Hints,
+}
+
+/// How far reading has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Its performance data is not ready.
+    Starting,
+    /// This user may not read it: why.
+    Denied(String),
+    /// It is read, and with words if some of it is missing.
+    Read(String),
+    /// There is none, or none that can be understood: why.
+    Refused(String),
+}
+
+impl State {
+    const fn number(&self) -> u32 {
+        match self {
+            Self::Starting => 0,
+            Self::Denied(_) => 1,
+            Self::Read(_) => 3,
+            Self::Refused(_) => 5,
+        }
+    }
+
+    fn words(&self) -> &str {
+        match self {
+            Self::Starting => "starting",
+            Self::Denied(why) | Self::Read(why) | Self::Refused(why) => why,
+        }
+    }
+}
+
+/// A counter or gauge of the performance data, and whether its metric has 32 bits.
+type Shown = (MetricItem, bool, fn(&Figures) -> Option<u64>);
+
+const SHOWN: [Shown; 26] = [
+    (m::PAUSE_COUNT, false, |f| f.pauses.count),
+    (m::PAUSE_TOTAL, false, |f| f.pauses.total),
+    (m::PAUSE_LAST, false, |f| f.pauses.last),
+    (m::GC_RUNNING, true, |f| f.collecting.map(u64::from)),
+    (m::GC_CPU, false, |f| f.gc_cpu_time),
+    (m::HEAP_TOTAL, false, |f| f.heap.total),
+    (m::HEAP_COMMITTED, false, |f| f.heap.committed),
+    (m::HEAP_MAX, false, |f| f.heap.max),
+    (m::SAFEPOINT_COUNT, false, |f| f.safepoints),
+    (m::SAFEPOINT_TIME, false, |f| f.safepoint_time),
+    (m::SAFEPOINT_SYNC, false, |f| f.sync_time),
+    (m::VM_OPERATION, false, |f| f.vm_operation_time),
+    (m::LOCK_COUNT, false, |f| f.contentions),
+    (m::THREADS, true, |f| f.threads),
+    (m::THREADS_DAEMON, true, |f| f.threads_daemon),
+    (m::THREADS_PEAK, true, |f| f.threads_peak),
+    (m::THREADS_CREATED, false, |f| f.threads_started),
+    (m::CLASSES, false, |f| f.classes),
+    (m::CLASS_LOADED, false, |f| f.classes_loaded),
+    (m::CLASS_UNLOADED, false, |f| f.classes_unloaded),
+    (m::CLASS_TIME, false, |f| f.class_load_time),
+    (m::JIT_METHODS, false, |f| f.jit_methods),
+    (m::JIT_BAILOUTS, false, |f| f.jit_bailouts),
+    (m::JIT_INVALIDATED, false, |f| f.jit_invalidated),
+    (m::JIT_TIME, false, |f| f.jit_time),
+    (m::JIT_CODE, false, |f| f.jit_code_bytes),
+];
+
+/// The metrics of one process.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    who: Who,
+    reader: Reader,
+    /// The instance; empty: it has not been introduced.
+    instance: String,
+    state: State,
+    /// The state that is shown.
+    shown_state: Option<State>,
+    via: &'static str,
+    figures: Option<Figures>,
+    /// What is shown of the region itself: overflow and entries.
+    region: Option<(u64, u32)>,
+    last_cause: String,
+    longest: Longest,
+    shown_longest: Option<u64>,
+    service: Service,
+    /// Rows that are bound: collectors, pools, modes of processor time.
+    collectors: [bool; 3],
+    modes: bool,
+    pools: [Option<&'static str>; POOLS],
+}
+
+impl Meter {
+    /// Of a process that has not been read.
+    pub(crate) fn new(who: Who) -> Self {
+        let reader = Reader::new(who.hints.clone());
+        let service = Service::new(who.is_new);
+        Self {
+            who,
+            reader,
+            instance: String::new(),
+            state: State::Starting,
+            shown_state: None,
+            via: "",
+            figures: None,
+            region: None,
+            last_cause: String::new(),
+            longest: Longest::default(),
+            shown_longest: None,
+            service,
+            collectors: [false; 3],
+            modes: false,
+            pools: [None; POOLS],
+        }
+    }
+
+    /// The same process, of which nothing has been shown: its name is another one, or it was turned
+    /// away. What its service has been told of stays told.
+    pub(crate) fn again(&mut self) {
+        self.instance.clear();
+        (self.shown_state, self.figures, self.region) = (None, None, None);
+        self.last_cause.clear();
+        self.shown_longest = None;
+        (self.collectors, self.pools, self.modes) = ([false; 3], [None; POOLS], false);
+    }
+
+    /// What the host knows of it.
+    pub(crate) const fn who(&self) -> &Who {
+        &self.who
+    }
+
+    /// The name of its service, program or main thread.
+    pub(crate) fn name(&self) -> &str {
+        let facts = self.reader.facts().map(|facts| facts.names.shown());
+        facts.filter(|name| !name.is_empty()).unwrap_or(&self.who.hints.comm)
+    }
+
+    /// Its name is one of these, in which `*` is any text.
+    pub(crate) fn is_wanted(&self, patterns: &[String]) -> bool {
+        patterns.iter().any(|pattern| glob(pattern.as_bytes(), self.name().as_bytes()))
+    }
+
+    /// Its instance is called otherwise than its name says by now.
+    pub(crate) fn is_renamed(&self) -> bool {
+        !self.instance.is_empty() && self.instance != format!("{}:{}", self.name(), self.who.pid)
+    }
+
+    /// It can be introduced: it was read, or will not be. What a JVM says of itself comes a moment after
+    /// its performance data is ready.
+    pub(crate) fn is_known(&self, age: Duration) -> bool {
+        let whole = self.reader.facts().is_none_or(|facts| facts.is_complete);
+        self.state != State::Starting && (whole || age >= COMPLETE)
+    }
+
+    /// Bytes of the region to read.
+    pub(crate) fn want(&self) -> usize {
+        self.reader.want()
+    }
+
+    /// How it is read: `mapping`, `file`, `memory`; empty: not at all.
+    pub(crate) const fn via(&mut self, via: &'static str) {
+        self.via = via;
+    }
+
+    /// It is not read.
+    pub(crate) fn unread(&mut self, state: State) {
+        self.state = state;
+    }
+
+    /// Reads a copy of the region, for its names. `age`: since the process was found.
+    pub(crate) fn learn(&mut self, region: &[u8], age: Duration) {
+        self.state = match self.reader.read(region) {
+            Ok(reading) => State::Read(missing(&reading)),
+            Err(refusal) => refused(refusal, age),
+        };
+    }
+
+    /// Introduces the process.
+    pub(crate) fn start(&mut self, sink: &mut dyn Sink) {
+        let name = self.name().to_owned();
+        let who = &self.who;
+        self.instance = format!("{name}:{}", who.pid);
+        let facts = self.reader.facts();
+        let mut labels = vec![
+            ("service", name.clone()),
+            ("pid", who.pid.to_string()),
+            ("container_pid", who.inner_pid.to_string()),
+            ("user", who.owner.clone()),
+        ];
+        if let Some(container) = &who.container {
+            labels.push(("container", container.clone()));
+        }
+        if let Some(facts) = facts {
+            let version = facts.version.as_deref().map(|version| ("jdk", version.to_owned()));
+            let collector = facts.collector.map(|kind| ("collector", kind.name().to_owned()));
+            let vendor = facts.vendor.as_deref().map(|vendor| ("vendor", vendor.to_owned()));
+            labels.extend([version, collector, vendor].into_iter().flatten());
+        }
+        sink.update(Update::Identity(Identity {
+            name: self.instance.clone(),
+            peer: format!("process {}", who.pid),
+            labels,
+            resumes: true,
+            process: Some(format!("{}@{}", who.pid, who.start)),
+            way: 0,
+        }));
+        text(m::OWNER, &who.owner, sink);
+        sink.update(Update::Set { item: m::CONTAINER_PID, value: Value::U32(who.inner_pid) });
+        if let Some(started) = who.started {
+            sink.update(Update::Set { item: m::START_TIME, value: Value::I64(started) });
+        }
+        text(m::VIA, self.via, sink);
+        text(m::COMMAND, &who.command, sink);
+        if let Some(facts) = facts {
+            tell(facts, sink);
+        }
+        self.service.start(&name, sink);
+        self.tick(sink);
+    }
+
+    /// Reads a copy of the region, and shows it. `age`: since the process was found.
+    pub(crate) fn read(
+        &mut self,
+        region: &[u8],
+        age: Duration,
+        now: Duration,
+        sink: &mut dyn Sink,
+    ) {
+        let Self { reader, state, figures, longest, shown_longest, service, .. } = self;
+        let Self { instance, collectors, pools, last_cause, region: counters, .. } = self;
+        let reading = match reader.read(region) {
+            Ok(reading) => reading,
+            Err(refusal) => {
+                *state = refused(refusal, age);
+                return;
+            }
+        };
+        *state = State::Read(missing(&reading));
+        if reading.fresh {
+            tell(reading.facts, sink);
+        }
+        let new = reading.figures;
+        let old = figures.replace(new);
+        for (item, small, figure) in SHOWN {
+            let (was, is) = (old.as_ref().map(figure), figure(&new));
+            match is {
+                Some(value) if was != Some(is) => {
+                    sink.update(Update::Set { item, value: sized(small, value) })
+                }
+                None if was.flatten().is_some() => sink.update(Update::Unset { item }),
+                _ => {}
+            }
+        }
+        if counters.replace((reading.overflow, reading.entries))
+            != Some((reading.overflow, reading.entries))
+        {
+            sink.update(Update::Set { item: m::OVERFLOW, value: Value::U64(reading.overflow) });
+            sink.update(Update::Set { item: m::ENTRIES, value: Value::U32(reading.entries) });
+        }
+        if let Some(cause) =
+            reading.last_cause.filter(|cause| *cause != *last_cause && *cause != "No GC")
+        {
+            *last_cause = cause.into_owned();
+            sink.update(Update::Set { item: m::LAST_CAUSE, value: Value::text(last_cause) });
+        }
+        longest.feed(now, &new);
+        let max = longest.longest(now);
+        if *shown_longest != max {
+            *shown_longest = max;
+            sink.update(match max {
+                Some(value) => Update::Set { item: m::PAUSE_MAX, value: Value::U64(value) },
+                None => Update::Unset { item: m::PAUSE_MAX },
+            });
+        }
+        for (slot, (one, bound)) in (0..).zip(new.collections.iter().zip(collectors)) {
+            let Some(one) = one else { continue };
+            if !std::mem::replace(bound, true) {
+                row(instance, m::COLLECTORS, slot, ("collector", one.row), sink);
+            }
+            sink.update(Update::RowSet { slot, item: m::GC_COUNT, value: one.count });
+            if let Some(time) = one.time {
+                sink.update(Update::RowSet { slot, item: m::GC_TIME, value: time });
+            }
+        }
+        for (slot, (pool, bound)) in (0..).zip(new.pools.iter().zip(pools)) {
+            let Some(pool) = pool else { continue };
+            if bound.replace(pool.row) != Some(pool.row) {
+                row(instance, m::POOLS, slot, ("pool", pool.row), sink);
+            }
+            let cells = [
+                (m::POOL_USED, pool.used),
+                (m::POOL_COMMITTED, pool.committed),
+                (m::POOL_MAX, pool.max),
+            ];
+            for (item, value) in cells {
+                if let Some(value) = value {
+                    sink.update(Update::RowSet { slot, item, value });
+                }
+            }
+        }
+        service.read(&new, sink);
+        sink.update(Update::Message);
+    }
+
+    /// Figures of the process, by /proc.
+    pub(crate) fn usage(&mut self, usage: &Usage, sink: &mut dyn Sink) {
+        set(m::WORKING_SET, usage.resident.map(Value::U64), sink);
+        set(m::SWAP, usage.swap.map(Value::U64), sink);
+        set(m::THREADS_NATIVE, usage.threads.map(|threads| sized(true, threads)), sink);
+        let (user, system) = usage.cpu;
+        for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
+            if !self.modes {
+                row(&self.instance, m::MODES, slot, ("mode", mode), sink);
+            }
+            sink.update(Update::RowSet { slot, item: m::CPU_TIME, value: time });
+        }
+        self.modes = true;
+        self.service.processor_time(user.saturating_add(system), sink);
+    }
+
+    /// Limits of the process, and its open files.
+    pub(crate) fn bounds(&mut self, bounds: &Bounds, sink: &mut dyn Sink) {
+        set(m::MEMORY_LIMIT, bounds.memory.map(Value::U64), sink);
+        set(m::MEMORY_USAGE, bounds.memory_usage.map(Value::U64), sink);
+        set(m::OOM_KILLS, bounds.oom_kills.map(Value::U64), sink);
+        set(m::CPUS_LIMIT, bounds.cpus.map(Value::F64), sink);
+        set(m::FILES_OPEN, bounds.files.map(Value::U64), sink);
+        set(m::FILES_LIMIT, bounds.files_limit.map(Value::U64), sink);
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        let who = &self.who;
+        let texts = [&who.owner, &who.command, &who.hints.comm, &self.instance, &self.last_cause];
+        size_of::<Self>()
+            + self.reader.memory()
+            + texts.map(|text| text.capacity()).iter().sum::<usize>()
+    }
+
+    /// About once a second.
+    pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
+        self.service.tick(sink);
+        if self.shown_state.as_ref() == Some(&self.state) {
+            return;
+        }
+        self.shown_state = Some(self.state.clone());
+        let (number, words) = (self.state.number(), self.state.words());
+        sink.update(Update::Set { item: m::STATE, value: Value::U32(number) });
+        sink.update(Update::Set { item: m::REASON, value: Value::text(words) });
+        let words = || words.to_owned().into();
+        sink.update(Update::Condition(match &self.state {
+            State::Starting => Condition::Starting(words()),
+            State::Denied(_) | State::Refused(_) => Condition::Unread(words()),
+            State::Read(missing) if !missing.is_empty() => Condition::Impaired(words()),
+            State::Read(_) => Condition::Sound,
+        }));
+    }
+
+    /// It is no longer read.
+    pub(crate) fn end(&mut self, why: &str, sink: &mut dyn Sink) {
+        sink.update(Update::Set { item: m::STATE, value: Value::U32(GONE) });
+        sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
+    }
+}
+
+fn text(item: MetricItem, text: &str, sink: &mut dyn Sink) {
+    if !text.is_empty() {
+        sink.update(Update::Set { item, value: Value::text(text) });
+    }
+}
+
+/// What a JVM says of itself.
+fn tell(facts: &Facts, sink: &mut dyn Sink) {
+    let Facts { version, vm, vendor, collector, command, .. } = facts;
+    for (item, known) in
+        [(m::VERSION, version), (m::VM, vm), (m::VENDOR, vendor), (m::COMMAND, command)]
+    {
+        text(item, known.as_deref().unwrap_or_default(), sink);
+    }
+    text(m::COLLECTOR, collector.map_or("", |kind| kind.name()), sink);
+}
+
+/// The state of a process that is no longer read.
+const GONE: u32 = 6;
+
+/// Sets a value, or removes it.
+fn set(item: MetricItem, value: Option<Value>, sink: &mut dyn Sink) {
+    sink.update(match value {
+        Some(value) => Update::Set { item, value },
+        None => Update::Unset { item },
+    });
+}
+
+fn sized(small: bool, value: u64) -> Value {
+    if small { Value::U32(u32::try_from(value).unwrap_or(u32::MAX)) } else { Value::U64(value) }
+}
+
+fn row(
+    instance: &str,
+    table: TableId,
+    slot: u32,
+    label: (&'static str, &str),
+    sink: &mut dyn Sink,
+) {
+    let key = format!("{instance}::{}", label.1);
+    sink.update(Update::Row { table, slot, key: Some(&key) });
+    sink.update(Update::RowLabels { table, slot, labels: &[("process", instance), label] });
+}
+
+/// What is missing of a region that was read, in words; empty: nothing.
+fn missing(reading: &Reading<'_>) -> String {
+    if reading.overflow == 0 {
+        String::new()
+    } else {
+        overflow_words(reading.used, reading.overflow)
+    }
+}
+
+fn refused(refusal: Refusal, age: Duration) -> State {
+    if !refusal.is_starting() {
+        State::Refused(refusal.to_string())
+    } else if age < STARTING {
+        State::Starting
+    } else {
+        State::Refused("its performance data is never ready".to_owned())
+    }
+}
+
+#[cfg(test)]
+#[path = "meter_tests.rs"]
+mod tests;

@@ -1,0 +1,187 @@
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::*;
+use crate::model::{MetricDef, RowItem};
+use crate::sources::jvm::tests::captures;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What is shown: metrics by name, and rows by metric.
+#[derive(Default)]
+struct Seen {
+    values: BTreeMap<&'static str, Json>,
+    keys: HashMap<(TableId, u32), String>,
+    rows: BTreeMap<(&'static str, String), u64>,
+    sums: BTreeMap<&'static str, u64>,
+    identity: Option<Identity>,
+    conditions: Vec<Condition>,
+}
+
+fn name(metrics: &[MetricDef], is: impl Fn(&MetricDef) -> bool) -> &'static str {
+    metrics.iter().find(|metric| is(metric)).expect("a metric").name
+}
+
+fn row_name(item: RowItem) -> &'static str {
+    let indom = crate::model::InDom::Table(item.table());
+    name(m::ROW_METRICS, |metric| metric.indom == indom && metric.item == item.get())
+}
+
+impl Sink for Seen {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Identity(identity) => self.identity = Some(identity),
+            Update::Set { item, value } => {
+                let value = match value {
+                    Value::U32(value) => json!(value),
+                    Value::U64(value) => json!(value),
+                    Value::I64(value) => json!(value),
+                    Value::F64(value) => json!(value),
+                    Value::Text(text) => json!(&*text),
+                    other => panic!("{other:?}"),
+                };
+                self.values.insert(name(m::METRICS, |metric| metric.item == item.get()), value);
+            }
+            Update::Unset { item } => {
+                self.values.remove(name(m::METRICS, |metric| metric.item == item.get()));
+            }
+            Update::Row { table, slot, key } => {
+                self.keys.insert((table, slot), key.unwrap_or("other").to_owned());
+            }
+            Update::RowSet { slot, item, value } => {
+                let key = self.keys[&(item.table(), slot)].clone();
+                self.rows.insert((row_name(item), key), value);
+            }
+            Update::RowCount { item, more, .. } => {
+                *self.sums.entry(row_name(item)).or_default() += more;
+            }
+            Update::Condition(condition) => self.conditions.push(condition),
+            _ => {}
+        }
+    }
+}
+
+fn meter(is_new: bool) -> Meter {
+    let hints = Hints { comm: "java".to_owned(), service: None };
+    let who =
+        Who { pid: 77, inner_pid: 1, owner: "www".to_owned(), is_new, hints, ..Who::default() };
+    Meter::new(who)
+}
+
+/// A meter that has read a region, and what it has shown.
+fn shown(region: &[u8], is_new: bool) -> (Meter, Seen) {
+    let (mut meter, mut seen) = (meter(is_new), Seen::default());
+    meter.learn(region, SECOND);
+    meter.start(&mut seen);
+    meter.read(region, SECOND, SECOND, &mut seen);
+    meter.tick(&mut seen);
+    (meter, seen)
+}
+
+/// As expect.py of the captures' tools has it.
+fn as_expected(seen: &Seen, want: &Map<String, Json>) -> Map<String, Json> {
+    let mut all = Map::new();
+    for (metric, value) in want {
+        let got = match value {
+            Json::Object(_) => {
+                let rows = seen.rows.iter().filter(|((name, _), _)| name == metric);
+                let rows = rows.map(|((_, key), value)| {
+                    (key.rsplit("::").next().unwrap().to_owned(), json!(value))
+                });
+                Json::Object(rows.collect())
+            }
+            _ if metric == "name" => {
+                let name = &seen.identity.as_ref().unwrap().name;
+                json!(name.strip_suffix(":77").unwrap())
+            }
+            _ => seen.values.get(metric.as_str()).cloned().unwrap_or(Json::Null),
+        };
+        all.insert(metric.clone(), got);
+    }
+    all
+}
+
+#[test]
+fn all_captures_show_what_an_independent_decoder_expects() {
+    for (file, region, want) in captures() {
+        let Some(want) = want.get("metrics").and_then(Json::as_object) else { continue };
+        let (_, seen) = shown(&region, false);
+        // What has no name of its own has that of the main thread, and no cause is none.
+        let mut want = want.clone();
+        want.retain(|metric, value| {
+            *value != json!("") && !(metric == "gc.last_cause" && *value == json!("No GC"))
+        });
+        assert_eq!(as_expected(&seen, &want), want, "{file}");
+        let shown = seen.rows.keys().filter(|(name, _)| !want.contains_key(*name)).count();
+        assert_eq!(shown, 0, "{file}: {:?}", seen.rows);
+    }
+}
+
+#[test]
+fn what_does_not_change_is_not_said_again() {
+    let (_, region, _) = captures().swap_remove(0);
+    let (mut meter, _) = shown(&region, false);
+    let tables = (0..m::TABLES.len()).map(|n| TableId::new(u8::try_from(n).unwrap()));
+    let slots = tables.flat_map(|table| (0..16).map(move |slot| (table, slot)));
+    let keys = slots.map(|place| (place, String::new())).collect();
+    let mut again = Seen { keys, ..Seen::default() };
+    meter.read(&region, SECOND, 2 * SECOND, &mut again);
+    meter.tick(&mut again);
+    assert_eq!((again.values.len(), again.conditions.len()), (0, 0), "{:?}", again.values);
+    assert!(again.sums.values().all(|more| *more == 0));
+}
+
+#[test]
+fn a_service_has_all_of_a_new_process_and_what_an_old_one_adds() {
+    let find =
+        |part: &str| captures().into_iter().find(|(file, ..)| file.contains(part)).unwrap().1;
+    let (start, loaded) = (find("jdk17-g1-start"), find("jdk17-g1-loaded"));
+    let count = |seen: &Seen| seen.sums.get("service.gc.count").copied();
+    let total = |region: &[u8]| {
+        let (_, seen) = shown(region, false);
+        seen.rows.iter().filter(|((name, _), _)| *name == "gc.count").map(|(_, n)| n).sum::<u64>()
+    };
+    let (_, new) = shown(&loaded, true);
+    assert_eq!((count(&new), new.sums["service.starts"]), (Some(total(&loaded)), 1));
+    let (mut old, mut seen) = shown(&start, false);
+    assert_eq!((count(&seen), seen.sums["service.starts"]), (Some(0), 0));
+    old.read(&loaded, SECOND, 2 * SECOND, &mut seen);
+    assert_eq!(count(&seen), Some(total(&loaded) - total(&start)));
+    // Under another name the same is not counted again.
+    old.again();
+    let mut renamed = Seen::default();
+    old.start(&mut renamed);
+    old.read(&loaded, SECOND, 3 * SECOND, &mut renamed);
+    assert_eq!(count(&renamed), Some(0));
+    assert!(!renamed.values.is_empty() && !renamed.rows.is_empty(), "all is shown anew");
+}
+
+#[test]
+fn states_are_told_in_words() {
+    let mut seen = Seen::default();
+    let mut young = meter(true);
+    young.learn(&[0; 64], SECOND);
+    assert!(!young.is_known(SECOND), "it is starting");
+    young.learn(&[0; 64], STARTING);
+    assert!(young.is_known(STARTING));
+    young.start(&mut seen);
+    assert_eq!(seen.values["session.state"], json!(5));
+    assert_eq!(seen.values["session.reason"], json!("its performance data is never ready"));
+    assert_eq!(seen.identity.as_ref().unwrap().name, "java:77");
+    let mut denied = meter(true);
+    denied.unread(State::Denied("only root".to_owned()));
+    denied.start(&mut seen);
+    assert!(matches!(seen.conditions.last(), Some(Condition::Unread(why)) if why == "only root"));
+    assert_eq!(seen.values["session.state"], json!(1));
+    // It can be read now, and is another one by its performance data.
+    let (_, region, _) = captures().swap_remove(0);
+    denied.learn(&region, SECOND);
+    assert!(denied.is_renamed());
+    denied.again();
+    denied.start(&mut seen);
+    assert!(!denied.is_renamed());
+    assert_eq!(seen.values["session.state"], json!(3));
+    denied.end("the process has ended", &mut seen);
+    assert_eq!(seen.values["session.state"], json!(6));
+}
