@@ -116,7 +116,8 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(mapping(&more, pid), Some(found));
         }
     }
-    if in_memory(data, (0, 26)) {
-        assert!(in_memory(&[b"1 2 3:4 / / rw - fuse x rw\n", data].concat(), (0, 26)));
+    if let Some(kind) = file_system(data, (0, 26)) {
+        let more = [b"1 2 3:4 / / rw - fuse x rw\n", data].concat();
+        assert_eq!(file_system(&more, (0, 26)), Some(kind));
     }
 });

@@ -81,7 +81,7 @@ fn octets(ip: IpAddr) -> [u8; 16] {
     all
 }
 
-pub(super) fn read(answer: &[u8]) -> Result<Option<Socket>, Errno> {
+pub(in crate::host) fn read(answer: &[u8]) -> Result<Option<Socket>, Errno> {
     let word = |at: usize| answer.get(at..)?.first_chunk().map(|word| u32::from_ne_bytes(*word));
     let kind =
         answer.get(4..).and_then(|rest| rest.first_chunk()).map(|two| u16::from_ne_bytes(*two));

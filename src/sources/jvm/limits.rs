@@ -3,6 +3,11 @@
 
 /// Bytes of a region. 32 KiB by default; -XX:PerfDataMemorySize is set by hand, seldom above 1 MiB.
 pub(crate) const REGION: usize = 16 << 20;
+/// A region that needs more than this is read each [`LARGE_EVERY`] seconds: JVMs use 9 to 17 KB, and a file
+/// made to be read costs its user's processes their figures and nobody else's.
+pub(crate) const LARGE: usize = 256 << 10;
+/// Readings of others between two of a large region.
+pub(crate) const LARGE_EVERY: u32 = 16;
 /// Entries of a directory. JVMs have 133 to 249 (section 3); this many take 6 ms.
 pub(crate) const ENTRIES: u32 = 65_536;
 /// Bytes of a counter's name. The longest of all captures has 56.

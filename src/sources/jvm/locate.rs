@@ -54,7 +54,6 @@ impl Located {
     }
 
     /// Whether there is any sign of a JVM.
-    #[cfg(test)]
     pub(crate) const fn is_jvm(&self) -> bool {
         self.area.is_some() || self.library.is_some() || self.openj9
     }

@@ -11,6 +11,12 @@
 //! [`limits`]. Nothing is sent to a process, and its file is neither mapped nor locked: it goes on as
 //! if nobody looked.
 
+// Without the agent nobody reads a region.
+#![cfg_attr(
+    not(feature = "agent"),
+    allow(dead_code, unused_imports, reason = "for tasks of the agent")
+)]
+
 mod config;
 #[cfg(feature = "agent")]
 mod io;

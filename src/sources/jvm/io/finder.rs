@@ -155,14 +155,23 @@ impl host::Finder for Finder {
         }
         let (pid, start, comm) = (glance.pid(), glance.stat().start, glance.stat().comm.clone());
         let process = glance.process();
+        let shared = Arc::clone(&self.0);
+        let none = |shared: Arc<Shared>| {
+            // It executes another program, which is no JVM.
+            let report = Box::new(move || shared.gone(pid, start));
+            host::Look { interest: Interest::Nothing, report: Some(report) }
+        };
+        let located = glance.maps().map(|maps| locate(maps, glance.inner_pid()));
+        // Most processes are none, which is seen without more of their files.
+        if located.as_ref().is_some_and(|located| !located.is_jvm()) {
+            return none(shared);
+        }
         let command = process.read_most("cmdline", COMMAND).unwrap_or_default();
         let environment = process.read_most("environ", ENVIRONMENT).unwrap_or_default();
         let texts = Start { command: &command, environment: &environment };
-        let shared = Arc::clone(&self.0);
-        let Some(access) = access(glance, texts, visit.number, &shared.host) else {
-            // It executes another program, which is no JVM.
-            let report = Box::new(move || shared.gone(pid, start));
-            return host::Look { interest: Interest::Nothing, report: Some(report) };
+        let Some(access) = access(glance, located.as_ref(), texts, visit.number, &shared.host)
+        else {
+            return none(shared);
         };
         let interest = match access {
             Some(Access::Open(_)) => Interest::Seldom,
@@ -186,16 +195,21 @@ impl host::Finder for Finder {
 
 /// Whether a process can be read. `None`: it is no JVM, as far as this user can see; `Some(None)`: it is
 /// one that may only be starting.
-fn access(glance: &Glance, start: Start<'_>, look: u8, host: &Host) -> Option<Option<Access>> {
+fn access(
+    glance: &Glance,
+    located: Option<&Located>,
+    start: Start<'_>,
+    look: u8,
+    host: &Host,
+) -> Option<Option<Access>> {
     let uid = glance.status().uid;
     let denied = || Access::Denied(Absence::Denied { user: host.user(uid) }.to_string());
-    let Some(maps) = glance.maps() else {
+    let Some(located) = located else {
         // Its files are hidden from this user: its name is all there is.
         let program = start.command.split(|&b| b == 0).next().unwrap_or_default();
         let java = glance.stat().comm == b"java" || program.ends_with(b"/java");
         return java.then(|| Some(denied()));
     };
-    let located: Located = locate(maps, glance.inner_pid());
     if let Some(area) = located.area.as_ref().filter(|_| !located.openj9) {
         return Some(Some(match open(glance, area) {
             Ok(region) => Access::Open(region),
@@ -203,7 +217,7 @@ fn access(glance: &Glance, start: Start<'_>, look: u8, host: &Host) -> Option<Op
             Err(Closed::Refused(why)) => Access::Off(why.to_owned()),
         }));
     }
-    match Absence::of(&located, start, uid)? {
+    match Absence::of(located, start, uid)? {
         // Between fork and exec a child has what its parent has mapped.
         Absence::Other(_) => None,
         // Its region may not be there yet.

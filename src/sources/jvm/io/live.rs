@@ -43,6 +43,9 @@ struct Process {
     region: Option<Region>,
     sink: Option<Box<dyn OwnSink>>,
     found: Duration,
+    /// Readings of it, also those that were left out.
+    looks: u32,
+    /// Readings since it was introduced.
     ticks: u32,
     /// Readings since a limit turned it away.
     refused: u8,
@@ -139,7 +142,7 @@ impl Live {
 impl Process {
     fn new(meter: Meter) -> Self {
         let (found, ticks) = (now().monotonic, 0);
-        Self { meter, region: None, sink: None, found, ticks, refused: 0 }
+        Self { meter, region: None, sink: None, found, looks: 0, ticks, refused: 0 }
     }
 
     fn access(&mut self, access: Access) {
@@ -163,7 +166,10 @@ impl Process {
     ) {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
-        let read = self.region.is_some() && self.copy(buffer);
+        let rests =
+            self.meter.want() > limits::LARGE && !self.looks.is_multiple_of(limits::LARGE_EVERY);
+        self.looks = self.looks.wrapping_add(1);
+        let read = !rests && self.copy(buffer);
         if self.sink.is_none() || self.meter.is_renamed() {
             if read {
                 self.meter.learn(buffer, age);

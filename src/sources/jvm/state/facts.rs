@@ -93,7 +93,7 @@ pub(crate) struct Facts {
     pub(crate) began: Option<u64>,
     /// Whether it lets others attach.
     pub(crate) attach: Option<bool>,
-    /// Whether [`Heap::total`](super::Heap::total) and the pools of the heap are brought up to date
+    /// Whether [`Heap::total`](super::memory::Heap::total) and the pools of the heap are brought up to date
     /// between collections: not with ZGC, and with Serial, Parallel and CMS up to 24 only.
     pub(crate) live_heap: bool,
     /// What is needed for its names and labels is there: it comes a moment after the region is ready.
