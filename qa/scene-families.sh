@@ -6,10 +6,10 @@ echo "== families"
 # families: those of which no metric has a value.
 families() {
     pminfo -h "$HOST" -f apm 2>/dev/null | awk '/^apm\./ { split($1, n, "."); f = n[1] "." n[2] "." n[3]; if (!(f in seen)) seen[f] = 0 }
-        / value / { seen[f]++ } END { for (f in seen) if (!seen[f]) print f }' | grep -v '\.param$' | sort | tr '\n' ' '
+        / value / { seen[f]++ } END { for (f in seen) if (!seen[f]) print f }' | grep -v -e '\.param$' -e '^apm\.jvm\.' -e '^apm\.service\.jit$' | sort | tr '\n' ' '
 }
 # Waits are off (dotnet.waits), sessions are those of old Zorka agents while they last, the
-# shared area of Mono is that of real processes, and no Mono walks its heap. Parameters never have values.
+# shared area of Mono is that of real processes, and no Mono walks its heap. JVMs are in 115. Parameters never have values.
 none="apm.dotnet.wait apm.mono.heap apm.mono.pool apm.mono.runtime apm.zorka.sessions "
 full() { [ "$(families)" = "$none" ]; }
 verdict "each family has values" wait_for full

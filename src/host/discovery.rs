@@ -9,6 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use super::finder::Finder;
 use super::scanner::Scanner;
 use super::watches::has_events;
 use super::{Command, Host};
@@ -33,6 +34,7 @@ const QUIET: Duration = Duration::from_secs(60);
 
 pub(super) struct Discovery {
     host: Arc<Host>,
+    finders: Vec<Arc<dyn Finder>>,
     commands: UnboundedReceiver<Command>,
     /// `None` while it scans.
     scanner: Option<Scanner>,
@@ -49,11 +51,15 @@ pub(super) struct Discovery {
 type Scanned = (Scanner, std::io::Result<Option<(u32, usize)>>);
 
 impl Discovery {
-    pub(super) fn new(host: Arc<Host>, commands: UnboundedReceiver<Command>) -> Self {
+    pub(super) fn new(
+        host: Arc<Host>,
+        finders: Vec<Arc<dyn Finder>>,
+        commands: UnboundedReceiver<Command>,
+    ) -> Self {
         let events = host.watches().and_then(|watches| watches.readiness());
-        let scanner = Some(Scanner::new(Arc::clone(&host), host.finders()));
+        let scanner = Some(Scanner::new(Arc::clone(&host), finders.clone()));
         let (names, waiting) = (Vec::new(), Vec::new());
-        Self { host, commands, scanner, scan: None, events, names, waiting, said: None }
+        Self { host, finders, commands, scanner, scan: None, events, names, waiting, said: None }
     }
 
     pub(super) async fn run(mut self) {
@@ -128,7 +134,7 @@ impl Discovery {
     /// A scan has ended. `None`: it has panicked, which loses what it knew: all is looked at anew.
     fn ended(&mut self, scanned: Option<Scanned>) {
         let Some((scanner, result)) = scanned else {
-            self.scanner = Some(Scanner::new(Arc::clone(&self.host), self.host.finders()));
+            self.scanner = Some(Scanner::new(Arc::clone(&self.host), self.finders.clone()));
             return;
         };
         self.scanner = Some(scanner);
@@ -144,11 +150,11 @@ impl Discovery {
     /// Reads which files have come or gone: how many events, and whether some were dropped.
     fn read_events(&mut self) -> (usize, bool) {
         let Some(watches) = self.host.watches() else { return (0, false) };
-        let finders = self.host.finders();
         let names = &mut self.names;
         let mut full = false;
         let read = watches.read(|name| {
-            if finders.iter().any(|finder| finder.is_active() && finder.named(name).is_some()) {
+            if self.finders.iter().any(|finder| finder.is_active() && finder.named(name).is_some())
+            {
                 full |= names.len() >= NAMES;
                 if !full {
                     names.push(name.into());

@@ -22,7 +22,7 @@ mod users;
 mod watches;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::CWD;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -41,6 +41,7 @@ pub struct Host {
     proc: ProcFs,
     users: Users,
     watches: Option<Arc<Watches>>,
+    /// Until [`Self::run`] has them: they hold the host.
     finders: Mutex<Vec<Arc<dyn Finder>>>,
     commands: UnboundedSender<Command>,
     receiver: Mutex<Option<UnboundedReceiver<Command>>>,
@@ -98,7 +99,7 @@ impl Host {
         if let (Some(directory), Some(watches)) = (directory, &self.watches) {
             watches.add(&directory);
         }
-        let mut finders = self.finders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut finders = self.lock();
         debug_assert!(finders.len() < limits::FINDERS, "limits::FINDERS");
         finders.push(finder);
         Place { number: finders.len() - 1, commands: self.commands.clone() }
@@ -108,7 +109,8 @@ impl Host {
     pub async fn run(self: Arc<Self>) {
         let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(commands) = receiver {
-            Discovery::new(self, commands).run().await;
+            let finders = std::mem::take(&mut *self.lock());
+            Discovery::new(self, finders, commands).run().await;
         }
     }
 
@@ -116,8 +118,8 @@ impl Host {
         self.watches.clone()
     }
 
-    fn finders(&self) -> Vec<Arc<dyn Finder>> {
-        self.finders.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<dyn Finder>>> {
+        self.finders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
