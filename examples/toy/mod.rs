@@ -81,7 +81,7 @@ impl Source for Toy {
             "toy",
             CLUSTER,
             InDomDef {
-                serial: 90,
+                serial: 1000,
                 oneline: "Toys",
                 help: "One instance for each name that a peer gave in its first line.",
             },
