@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::catalogue::{
     AGENT_INDOM, CLUSTERS, Catalogue, DYNAMIC_CLUSTER, EXTRA_CLUSTER, OWN_CLUSTERS, PARAM_CLUSTER,
-    SERVICE_INDOM, SourceTable,
+    SERVICE_INDOM, SourceTable, is_static,
 };
 
 /// The report: a source, its clusters with their items, its instance domains; then what is free for
@@ -36,7 +36,8 @@ pub fn print(catalogue: &Catalogue) -> String {
             let what = uses(source, *cluster);
             let _ = writeln!(out, "  cluster {cluster}: items {} ({what})", ranges(items));
         }
-        let free = |cluster: &u16| is_static(source, *cluster) && !items.contains_key(cluster);
+        let free =
+            |cluster: &u16| is_static(source.cluster, *cluster) && !items.contains_key(cluster);
         let free = (source.cluster..=last).filter(free).map(u32::from).collect();
         let _ = writeln!(out, "  free for tables, events and controls: {}", ranges(&free));
     }
@@ -49,11 +50,6 @@ pub fn print(catalogue: &Catalogue) -> String {
     }
     let _ = writeln!(out, "another source: clusters from {first}, instance domains from {serial}");
     out
-}
-
-fn is_static(source: &SourceTable, cluster: u16) -> bool {
-    let offset = cluster - source.cluster;
-    !(PARAM_CLUSTER..EXTRA_CLUSTER).contains(&offset)
 }
 
 /// What a cluster of a source is for.

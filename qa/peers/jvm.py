@@ -2,21 +2,27 @@
 """A process that looks like a JVM to whoever reads its performance data (docs/protocols/jvm-hsperfdata.md): it maps
 /tmp/hsperfdata_USER/PID, shared, with the bytes of a capture, and changes them as its standard input says.
 
-  jvm.py CAPTURE.gz     says "ready PID", then a line "ok" for each line that it reads:
+  jvm.py CAPTURE.gz [N] N of them; each says "ready PID", then a line "ok" for each line that it reads:
 
     add NAME N          adds to a counter
     put OFFSET BYTE     overwrites a byte, for example of the prologue
     truncate BYTES      the file is so long from now on
     unlink              the file loses its name
+    exec CAPTURE.gz     executes another one, as a program that replaces itself does
     die                 ends at once and leaves the file behind
     end                 ends as a JVM does
 """
 import gzip, mmap, os, pwd, struct, sys
 
+for _ in range(1, int(sys.argv[2]) if len(sys.argv) > 2 else 1):
+    if os.fork() == 0:
+        break
 region = gzip.open(sys.argv[1]).read()
 folder = f"/tmp/hsperfdata_{pwd.getpwuid(os.geteuid()).pw_name}"
 os.makedirs(folder, 0o755, exist_ok=True)
 path = f"{folder}/{os.getpid()}"
+if os.path.exists(path):
+    os.unlink(path)  # as a JVM does with what another one of its id has left
 file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
 os.ftruncate(file, 32768)
 area = mmap.mmap(file, 32768)
@@ -46,6 +52,8 @@ for line in sys.stdin:
         os.ftruncate(file, int(words[0]))
     elif what == "unlink":
         os.unlink(path)
+    elif what == "exec":
+        os.execv(sys.executable, [sys.executable, sys.argv[0], words[0]])
     elif what == "die":
         os.kill(os.getpid(), 9)
     elif what == "end":

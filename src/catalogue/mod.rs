@@ -20,8 +20,8 @@ pub use contradiction::{CatalogueError, Contradiction};
 pub use entry::Entry;
 pub use roll_up::{Part, RollUp, SERVICE_INDOM, ServiceOf, Services};
 pub use self_metrics::Stat;
-pub(crate) use sound::OWN_CLUSTERS;
 pub use sound::assert_apart;
+pub(crate) use sound::{OWN_CLUSTERS, is_static};
 pub(crate) use table::EXTRA_CLUSTER;
 pub use table::{
     CLUSTERS, ControlDef, DYNAMIC_CLUSTER, DYNAMIC_MAX, DYNAMIC_PARAM_CLUSTER, Dynamic, InDomDef,

@@ -18,7 +18,7 @@ pub(super) const SERIAL_LIMIT: u32 = 1 << 22;
 pub(crate) const OWN_CLUSTERS: u16 = 4;
 
 /// The cluster is for static metrics of the source whose first one is given.
-pub(super) const fn is_static(first: u16, cluster: u16) -> bool {
+pub(crate) const fn is_static(first: u16, cluster: u16) -> bool {
     let offset = cluster.wrapping_sub(first);
     (offset < DYNAMIC_CLUSTER && offset != PARAM_CLUSTER)
         || (offset >= EXTRA_CLUSTER && offset < CLUSTERS)

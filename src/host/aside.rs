@@ -14,9 +14,12 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(super) struct Aside {
     patience: Duration,
     worker: Option<Worker>,
-    /// Whose process each waits for.
-    left: Vec<(u32, JoinHandle<()>)>,
+    /// Whose look at whose process each is.
+    left: Vec<(Key, JoinHandle<()>)>,
 }
+
+/// The number of a finder, and the user of a process.
+type Key = (usize, u32);
 
 #[derive(Debug)]
 struct Worker {
@@ -39,15 +42,15 @@ impl Aside {
         Self { patience, worker: None, left: Vec::new() }
     }
 
-    /// What the work finds at a process of this user. `None`: it has not come back, or another one
-    /// of the same user has not yet; a user's processes are looked at again when it has.
+    /// What a finder's look finds at a process of this user. `None`: it has not come back, or another one
+    /// of both has not yet; this finder looks at that user's processes again when it has.
     pub(super) fn run<T: Send + 'static>(
         &mut self,
-        user: u32,
+        key: Key,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         self.left.retain(|(_, thread)| !thread.is_finished());
-        if self.left.len() >= limits::HANGING || self.left.iter().any(|(of, _)| *of == user) {
+        if self.left.len() >= limits::HANGING || self.left.iter().any(|(left, _)| *left == key) {
             return None;
         }
         let worker = match self.worker.take() {
@@ -63,14 +66,14 @@ impl Aside {
             }
             Err(RecvTimeoutError::Timeout) => {
                 // It ends when it comes back.
-                self.left.push((user, worker.thread));
+                self.left.push((key, worker.thread));
                 None
             }
             Err(RecvTimeoutError::Disconnected) => None,
         }
     }
 
-    /// Users whose processes do not answer.
+    /// Looks that have not come back.
     pub(super) fn hanging(&self) -> usize {
         self.left.len()
     }
@@ -84,16 +87,17 @@ mod tests {
     fn one_user_that_hangs_does_not_hold_up_others() {
         let mut aside = Aside::new(Duration::from_millis(50));
         let (release, held) = mpsc::channel::<()>();
-        assert_eq!(aside.run(1, move || held.recv().is_err()), None);
+        assert_eq!(aside.run((0, 1), move || held.recv().is_err()), None);
         assert_eq!(aside.hanging(), 1);
-        // The user's other processes wait, those of others do not.
+        // The user's other processes wait, those of others do not, nor do other finders.
+        assert_eq!(aside.run((1, 1), || 4), Some(4));
         let again = |aside: &mut Aside| {
             aside.patience = Duration::from_secs(60);
-            (aside.run(1, || 5), aside.run(2, || 6))
+            (aside.run((0, 1), || 5), aside.run((0, 2), || 6))
         };
         assert_eq!(again(&mut aside), (None, Some(6)));
         drop(release);
-        while aside.run(1, || 7).is_none() {
+        while aside.run((0, 1), || 7).is_none() {
             thread::yield_now();
         }
         assert_eq!(again(&mut aside), (Some(5), Some(6)));
@@ -107,7 +111,10 @@ mod tests {
         let held = std::sync::Arc::new(std::sync::Mutex::new(held));
         for user in 0..100 {
             let held = std::sync::Arc::clone(&held);
-            assert_eq!(aside.run(user, move || drop(held.lock().map(|held| held.recv()))), None);
+            assert_eq!(
+                aside.run((0, user), move || drop(held.lock().map(|held| held.recv()))),
+                None
+            );
         }
         assert_eq!(aside.hanging(), limits::HANGING);
         drop(release);

@@ -29,7 +29,7 @@ const OVERFLOW: Duration = Duration::from_secs(10);
 const SLOW: Duration = Duration::from_secs(10);
 /// Names of files that wait for the end of a scan.
 const NAMES: usize = 32_768;
-/// Time between two lines of one kind in the log.
+/// Time between two lines in the log.
 const QUIET: Duration = Duration::from_secs(60);
 
 pub(super) struct Discovery {
@@ -140,8 +140,9 @@ impl Discovery {
         self.scanner = Some(scanner);
         match result {
             Ok(None) => {}
-            Ok(Some((pid, users))) => self.warn(&format!(
-                "process {pid} does not answer: the processes of {users} users are not looked at"
+            Ok(Some((pid, looks))) => self.warn(&format!(
+                "process {pid} does not answer: {looks} looks wait, and what began them does not look at \
+                 other processes of their users"
             )),
             Err(e) => self.warn(&format!("/proc cannot be read: {e}")),
         }

@@ -1,8 +1,7 @@
 //! What a source does to find its processes.
 
-use std::cell::OnceCell;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::files::ProcDir;
 use super::limits;
@@ -72,7 +71,7 @@ pub struct Glance {
     process: ProcDir,
     stat: ProcStat,
     status: ProcStatus,
-    maps: OnceCell<Option<Vec<u8>>>,
+    maps: OnceLock<Option<Vec<u8>>>,
     watches: Option<Arc<Watches>>,
 }
 
@@ -84,7 +83,7 @@ impl Glance {
         watches: Option<Arc<Watches>>,
     ) -> Option<Self> {
         let status = process.status()?;
-        Some(Self { process, stat, status, maps: OnceCell::new(), watches })
+        Some(Self { process, stat, status, maps: OnceLock::new(), watches })
     }
 
     /// A look at this process alone; directories are not watched. `None`: it has ended.

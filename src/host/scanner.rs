@@ -45,8 +45,8 @@ impl Scanner {
         }
     }
 
-    /// Looks at the processes for which it is time. Returns those that have not answered: a process,
-    /// and the users whose processes are not looked at meanwhile.
+    /// Looks at the processes for which it is time. Returns, if one has not answered, its id and the number
+    /// of looks that have not come back.
     ///
     /// # Errors
     /// /proc cannot be listed.
@@ -87,26 +87,27 @@ impl Scanner {
         let who = (glance.stat(), glance.inner_pid());
         let due = self.table.seen(pid, who.0, who.1, (due, active), &mut gone);
         self.tell(&mut gone);
-        let looking = self.finders.iter().enumerate().filter(|(n, _)| due & 1 << n != 0);
-        let looking: Vec<_> =
-            looking.map(|(n, finder)| (n, Arc::clone(finder), self.table.visit(pid, n))).collect();
         let user = glance.status().uid;
-        let looks = self.aside.run(user, move || {
-            let look =
-                |(n, finder, visit): (usize, Arc<dyn Finder>, _)| (n, finder.look(&glance, visit));
-            looking.into_iter().map(look).collect::<Vec<_>>()
-        });
-        let Some(looks) = looks else {
-            self.table.unanswered(pid, due, now);
-            return false;
-        };
-        for (n, Look { interest, report }) in looks {
-            self.table.looked(pid, n, interest, now);
-            if let Some(report) = report {
-                report();
+        let glance = Arc::new(glance);
+        let mut answers = true;
+        for (n, finder) in self.finders.iter().enumerate().filter(|(n, _)| due & 1 << n != 0) {
+            let (finder, glance) = (Arc::clone(finder), Arc::clone(&glance));
+            let visit = self.table.visit(pid, n);
+            // A finder that waits for one does not hold up the others.
+            match self.aside.run((n, user), move || finder.look(&glance, visit)) {
+                Some(Look { interest, report }) => {
+                    self.table.looked(pid, n, interest, now);
+                    if let Some(report) = report {
+                        report();
+                    }
+                }
+                None => {
+                    self.table.unanswered(pid, n, now);
+                    answers = false;
+                }
             }
         }
-        true
+        answers
     }
 
     fn tell(&self, gone: &mut Vec<Gone>) {
@@ -118,5 +119,5 @@ impl Scanner {
 }
 
 #[cfg(test)]
-#[path = "scanner_tests.rs"]
+#[path = "tests/scanner.rs"]
 mod tests;

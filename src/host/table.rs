@@ -229,13 +229,16 @@ impl Table {
     }
 
     /// A look has not come back: what is known of the process stays.
-    pub(super) fn unanswered(&mut self, pid: u32, finders: Finders, now: Duration) {
-        self.later(pid, finders, now.saturating_add(YOUNG[0]));
+    pub(super) fn unanswered(&mut self, pid: u32, finder: usize, now: Duration) {
+        let eye = self.entries.get_mut(&pid).and_then(|entry| entry.eyes.get_mut(finder));
+        if let Some(eye) = eye {
+            eye.next = now.saturating_add(YOUNG[0]);
+        }
     }
 
     /// A thread of the kernel is not looked at.
     pub(super) fn kernel(&mut self, pid: u32) {
-        self.later(pid, Finders::MAX, Duration::MAX);
+        self.later(pid, Duration::MAX);
     }
 
     /// The process has ended, or nothing of it can be read.
@@ -243,16 +246,15 @@ impl Table {
         let Some(entry) = self.entries.get_mut(&pid) else { return };
         entry.leave(pid, gone);
         entry.start = 0;
-        self.later(pid, Finders::MAX, now.saturating_add(limits::OFTEN));
+        self.later(pid, now.saturating_add(limits::OFTEN));
     }
 
-    fn later(&mut self, pid: u32, finders: Finders, next: Duration) {
+    fn later(&mut self, pid: u32, next: Duration) {
         let Some(entry) = self.entries.get_mut(&pid) else { return };
-        let looking = (0..).zip(&mut entry.eyes).filter(|(n, _)| finders & 1 << n != 0);
-        looking.for_each(|(_, eye)| eye.next = next);
+        entry.eyes.iter_mut().for_each(|eye| eye.next = next);
     }
 }
 
 #[cfg(test)]
-#[path = "table_tests.rs"]
+#[path = "tests/table.rs"]
 mod tests;

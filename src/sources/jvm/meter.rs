@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::metrics as m;
-use super::reader::{Hints, Reader, Reading};
+use super::process::{Bounds, State, Usage, Who};
+use super::reader::{Reader, Reading};
 use super::reason::overflow_words;
 use super::service::Service;
 use super::state::{Facts, Figures, Longest, POOLS};
-use super::usage::{Bounds, Usage};
 use super::wire::Refusal;
-use crate::model::{Condition, Identity, MetricItem, TableId, Update, Value};
+use crate::model::{Condition, Identity, MetricItem, RowItem, TableId, Update, Value};
 use crate::read::glob;
 use crate::sources::Sink;
 
@@ -18,60 +18,6 @@ const STARTING: Duration = Duration::from_secs(10);
 
 /// Time after which what a JVM says of itself is complete.
 const COMPLETE: Duration = Duration::from_millis(1_500);
-
-/// What the host knows of a process. It does not change while it lives.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Who {
-    /// Process id as this host sees it.
-    pub(crate) pid: u32,
-    /// Time of the start in clock ticks since boot.
-    pub(crate) start: u64,
-    /// Time of the start in ms since 1970, if it is known.
-    pub(crate) started: Option<i64>,
-    /// Process id as the process sees it.
-    pub(crate) inner_pid: u32,
-    /// Name of its user, or the number.
-    pub(crate) owner: String,
-    /// The container that it is in.
-    pub(crate) container: Option<String>,
-    /// Command line, for one whose performance data is not read.
-    pub(crate) command: String,
-    /// It began while this PMDA ran: all that it has counted counts for its service.
-    pub(crate) is_new: bool,
-    /// What its name is made of, beside its performance data.
-    pub(crate) hints: Hints,
-}
-
-/// How far reading has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Its performance data is not ready.
-    Starting,
-    /// This user may not read it: why.
-    Denied(String),
-    /// It is read, and with words if some of it is missing.
-    Read(String),
-    /// There is none, or none that can be understood: why.
-    Refused(String),
-}
-
-impl State {
-    const fn number(&self) -> u32 {
-        match self {
-            Self::Starting => 0,
-            Self::Denied(_) => 1,
-            Self::Read(_) => 3,
-            Self::Refused(_) => 5,
-        }
-    }
-
-    fn words(&self) -> &str {
-        match self {
-            Self::Starting => "starting",
-            Self::Denied(why) | Self::Read(why) | Self::Refused(why) => why,
-        }
-    }
-}
 
 /// A counter or gauge of the performance data, and whether its metric has 32 bits.
 type Shown = (MetricItem, bool, fn(&Figures) -> Option<u64>);
@@ -130,10 +76,11 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Of a process that has not been read.
-    pub(crate) fn new(who: Who) -> Self {
+    /// Of a process that has not been read. `before`: processor time that the process had used when it
+    /// became this program.
+    pub(crate) fn new(who: Who, before: Option<u64>) -> Self {
         let reader = Reader::new(who.hints.clone());
-        let service = Service::new(who.is_new);
+        let service = Service::new(who.is_new, before);
         Self {
             who,
             reader,
@@ -181,7 +128,7 @@ impl Meter {
 
     /// Its instance is called otherwise than its name says by now.
     pub(crate) fn is_renamed(&self) -> bool {
-        !self.instance.is_empty() && self.instance != format!("{}:{}", self.name(), self.who.pid)
+        self.instance.rsplit_once(':').is_some_and(|(shown, _)| shown != self.name())
     }
 
     /// It can be introduced: it was read, or will not be. What a JVM says of itself comes a moment after
@@ -189,6 +136,11 @@ impl Meter {
     pub(crate) fn is_known(&self, age: Duration) -> bool {
         let whole = self.reader.facts().is_none_or(|facts| facts.is_complete);
         self.state != State::Starting && (whole || age >= COMPLETE)
+    }
+
+    /// Processor time of the process that was counted.
+    pub(crate) fn processor_time(&self) -> u64 {
+        self.service.cpu.unwrap_or_default()
     }
 
     /// Bytes of the region to read.
@@ -257,6 +209,11 @@ impl Meter {
         self.tick(sink);
     }
 
+    /// The copy ends before the region does, which has grown: more is to be read.
+    pub(crate) fn needs_more(&mut self, region: &[u8]) -> bool {
+        self.reader.needs_more(region)
+    }
+
     /// Reads a copy of the region, and shows it. `age`: since the process was found.
     pub(crate) fn read(
         &mut self,
@@ -265,80 +222,89 @@ impl Meter {
         now: Duration,
         sink: &mut dyn Sink,
     ) {
-        let Self { reader, state, figures, longest, shown_longest, service, .. } = self;
-        let Self { instance, collectors, pools, last_cause, region: counters, .. } = self;
-        let reading = match reader.read(region) {
+        let reading = match self.reader.read(region) {
             Ok(reading) => reading,
             Err(refusal) => {
-                *state = refused(refusal, age);
+                self.state = refused(refusal, age);
                 return;
             }
         };
-        *state = State::Read(missing(&reading));
+        self.state = State::Read(missing(&reading));
         if reading.fresh {
             tell(reading.facts, sink);
         }
+        let counters = (reading.overflow, reading.entries);
+        if self.region.replace(counters) != Some(counters) {
+            sink.update(Update::Set { item: m::OVERFLOW, value: Value::U64(counters.0) });
+            sink.update(Update::Set { item: m::ENTRIES, value: Value::U32(counters.1) });
+        }
+        let cause =
+            reading.last_cause.filter(|cause| *cause != self.last_cause && *cause != "No GC");
+        if let Some(cause) = cause {
+            self.last_cause = cause.into_owned();
+            sink.update(Update::Set { item: m::LAST_CAUSE, value: Value::text(&self.last_cause) });
+        }
         let new = reading.figures;
-        let old = figures.replace(new);
+        self.longest.feed(now, &new);
+        self.figures(&new, sink);
+        self.rows(&new, sink);
+        let max = self.longest.longest(now);
+        if self.shown_longest != max {
+            self.shown_longest = max;
+            set(m::PAUSE_MAX, max.map(Value::U64), sink);
+        }
+        self.service.read(&new, sink);
+    }
+
+    /// Those that are not as before.
+    fn figures(&mut self, new: &Figures, sink: &mut dyn Sink) {
+        let old = self.figures.replace(*new);
         for (item, small, figure) in SHOWN {
-            let (was, is) = (old.as_ref().map(figure), figure(&new));
-            match is {
-                Some(value) if was != Some(is) => {
-                    sink.update(Update::Set { item, value: sized(small, value) })
-                }
-                None if was.flatten().is_some() => sink.update(Update::Unset { item }),
-                _ => {}
+            let (before, now) = (old.as_ref().and_then(figure), figure(new));
+            if before != now {
+                set(item, now.map(|value| sized(small, value)), sink);
             }
         }
-        if counters.replace((reading.overflow, reading.entries))
-            != Some((reading.overflow, reading.entries))
-        {
-            sink.update(Update::Set { item: m::OVERFLOW, value: Value::U64(reading.overflow) });
-            sink.update(Update::Set { item: m::ENTRIES, value: Value::U32(reading.entries) });
-        }
-        if let Some(cause) =
-            reading.last_cause.filter(|cause| *cause != *last_cause && *cause != "No GC")
-        {
-            *last_cause = cause.into_owned();
-            sink.update(Update::Set { item: m::LAST_CAUSE, value: Value::text(last_cause) });
-        }
-        longest.feed(now, &new);
-        let max = longest.longest(now);
-        if *shown_longest != max {
-            *shown_longest = max;
-            sink.update(match max {
-                Some(value) => Update::Set { item: m::PAUSE_MAX, value: Value::U64(value) },
-                None => Update::Unset { item: m::PAUSE_MAX },
-            });
-        }
-        for (slot, (one, bound)) in (0..).zip(new.collections.iter().zip(collectors)) {
+    }
+
+    /// Collectors and pools.
+    fn rows(&mut self, new: &Figures, sink: &mut dyn Sink) {
+        for (slot, (one, bound)) in (0..).zip(new.collections.iter().zip(&mut self.collectors)) {
             let Some(one) = one else { continue };
             if !std::mem::replace(bound, true) {
-                row(instance, m::COLLECTORS, slot, ("collector", one.row), sink);
+                row(&self.instance, m::COLLECTORS, slot, ("collector", one.row), sink);
             }
-            sink.update(Update::RowSet { slot, item: m::GC_COUNT, value: one.count });
-            if let Some(time) = one.time {
-                sink.update(Update::RowSet { slot, item: m::GC_TIME, value: time });
-            }
+            cell(slot, m::GC_COUNT, Some(one.count), sink);
+            cell(slot, m::GC_TIME, one.time, sink);
         }
-        for (slot, (pool, bound)) in (0..).zip(new.pools.iter().zip(pools)) {
+        for (slot, (pool, bound)) in (0..).zip(new.pools.iter().zip(&mut self.pools)) {
             let Some(pool) = pool else { continue };
             if bound.replace(pool.row) != Some(pool.row) {
-                row(instance, m::POOLS, slot, ("pool", pool.row), sink);
+                row(&self.instance, m::POOLS, slot, ("pool", pool.row), sink);
             }
-            let cells = [
-                (m::POOL_USED, pool.used),
-                (m::POOL_COMMITTED, pool.committed),
-                (m::POOL_MAX, pool.max),
-            ];
-            for (item, value) in cells {
-                if let Some(value) = value {
-                    sink.update(Update::RowSet { slot, item, value });
-                }
-            }
+            cell(slot, m::POOL_USED, pool.used, sink);
+            cell(slot, m::POOL_COMMITTED, pool.committed, sink);
+            cell(slot, m::POOL_MAX, pool.max, sink);
         }
-        service.read(&new, sink);
-        sink.update(Update::Message);
+    }
+
+    /// It is no longer read: what it said last is not what it is.
+    fn hide(&mut self, sink: &mut dyn Sink) {
+        if self.figures.is_none() {
+            return;
+        }
+        self.figures(&Figures::default(), sink);
+        (self.figures, self.region, self.shown_longest) = (None, None, None);
+        for item in [m::PAUSE_MAX, m::OVERFLOW, m::ENTRIES] {
+            set(item, None, sink);
+        }
+        for (slot, _) in (0..).zip(&self.collectors).filter(|(_, bound)| **bound) {
+            [m::GC_COUNT, m::GC_TIME].into_iter().for_each(|item| unset(slot, item, sink));
+        }
+        for (slot, _) in (0..).zip(&self.pools).filter(|(_, bound)| bound.is_some()) {
+            let items = [m::POOL_USED, m::POOL_COMMITTED, m::POOL_MAX];
+            items.into_iter().for_each(|item| unset(slot, item, sink));
+        }
     }
 
     /// Figures of the process, by /proc.
@@ -376,9 +342,13 @@ impl Meter {
             + texts.map(|text| text.capacity()).iter().sum::<usize>()
     }
 
-    /// About once a second.
+    /// About once a second: it is there, whether it is read or not.
     pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
+        sink.update(Update::Message);
         self.service.tick(sink);
+        if !matches!(self.state, State::Read(_)) {
+            self.hide(sink);
+        }
         if self.shown_state.as_ref() == Some(&self.state) {
             return;
         }
@@ -444,6 +414,16 @@ fn row(
     let key = format!("{instance}::{}", label.1);
     sink.update(Update::Row { table, slot, key: Some(&key) });
     sink.update(Update::RowLabels { table, slot, labels: &[("process", instance), label] });
+}
+
+fn cell(slot: u32, item: RowItem, value: Option<u64>, sink: &mut dyn Sink) {
+    if let Some(value) = value {
+        sink.update(Update::RowSet { slot, item, value });
+    }
+}
+
+fn unset(slot: u32, item: RowItem, sink: &mut dyn Sink) {
+    sink.update(Update::RowUnset { slot, item });
 }
 
 /// What is missing of a region that was read, in words; empty: nothing.

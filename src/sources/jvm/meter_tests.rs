@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::*;
 use crate::model::{MetricDef, RowItem};
+use crate::sources::jvm::Hints;
 use crate::sources::jvm::tests::captures;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -53,6 +54,10 @@ impl Sink for Seen {
                 let key = self.keys[&(item.table(), slot)].clone();
                 self.rows.insert((row_name(item), key), value);
             }
+            Update::RowUnset { slot, item } => {
+                let key = self.keys[&(item.table(), slot)].clone();
+                self.rows.remove(&(row_name(item), key));
+            }
             Update::RowCount { item, more, .. } => {
                 *self.sums.entry(row_name(item)).or_default() += more;
             }
@@ -66,7 +71,7 @@ fn meter(is_new: bool) -> Meter {
     let hints = Hints { comm: "java".to_owned(), service: None };
     let who =
         Who { pid: 77, inner_pid: 1, owner: "www".to_owned(), is_new, hints, ..Who::default() };
-    Meter::new(who)
+    Meter::new(who, None)
 }
 
 /// A meter that has read a region, and what it has shown.
@@ -130,6 +135,40 @@ fn what_does_not_change_is_not_said_again() {
     meter.tick(&mut again);
     assert_eq!((again.values.len(), again.conditions.len()), (0, 0), "{:?}", again.values);
     assert!(again.sums.values().all(|more| *more == 0));
+}
+
+#[test]
+fn what_is_no_longer_read_is_not_shown_as_if_it_were() {
+    let (_, region, _) = captures().swap_remove(0);
+    let (mut meter, mut seen) = shown(&region, false);
+    let read = (seen.values.clone(), seen.rows.clone());
+    let usage = Usage { resident: Some(5), cpu: (1, 2), ..Usage::default() };
+    meter.usage(&usage, &mut seen);
+    // Its user has cut the file.
+    meter.read(&region[..64], SECOND, 2 * SECOND, &mut seen);
+    meter.tick(&mut seen);
+    for hidden in ["gc.heap.total", "gc.pause.count", "session.overflow", "session.entries"] {
+        assert!(read.0.contains_key(hidden) && !seen.values.contains_key(hidden), "{hidden}");
+    }
+    assert_eq!(seen.values["memory.working_set"], json!(5), "/proc is read all the same");
+    let rows: Vec<_> = seen.rows.keys().map(|(metric, _)| *metric).collect();
+    assert_eq!(rows, ["cpu.time"; 2]);
+    // All of it is back.
+    meter.read(&region, SECOND, 3 * SECOND, &mut seen);
+    meter.tick(&mut seen);
+    seen.values.remove("memory.working_set");
+    seen.rows.retain(|(metric, _), _| *metric != "cpu.time");
+    assert_eq!((seen.values, seen.rows), read);
+}
+
+#[test]
+fn a_program_that_replaces_another_one_has_its_own_processor_time() {
+    let (mut meter, mut seen) =
+        (Meter::new(Who { is_new: true, ..Who::default() }, Some(10)), Seen::default());
+    meter.start(&mut seen);
+    meter.usage(&Usage { cpu: (9, 4), ..Usage::default() }, &mut seen);
+    assert_eq!((seen.sums["service.cpu.time"], seen.sums["service.starts"]), (3, 1));
+    assert_eq!(meter.processor_time(), 13);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod locate;
 mod meter;
 mod metrics;
 mod name;
+mod process;
 mod reader;
 mod reason;
 mod roll_up;
@@ -32,7 +33,6 @@ mod service;
 mod state;
 #[cfg(test)]
 mod tests;
-mod usage;
 mod wire;
 
 pub use config::Config;

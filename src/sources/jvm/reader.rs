@@ -59,12 +59,19 @@ impl Reader {
     }
 
     /// Bytes to read from the begin of the region, or all of it if it is smaller: a little more
-    /// than those in use. If a reading says [`Refusal::Used`] and this is then more than was read,
-    /// the region has grown meanwhile: read again.
+    /// than those in use.
     pub(crate) fn want(&self) -> usize {
         (self.used.min(limits::REGION) + limits::GROWTH)
             .next_multiple_of(limits::GROWTH)
             .min(limits::REGION)
+    }
+
+    /// The copy ends before the region does, and [`want`](Self::want) is more than was read: the region has
+    /// grown meanwhile, or has never been read.
+    pub(crate) fn needs_more(&mut self, region: &[u8]) -> bool {
+        let Err(Refusal::Used { used, .. }) = Prologue::parse(region) else { return false };
+        self.used = usize::try_from(used).unwrap_or_default().max(self.used);
+        self.want() > region.len()
     }
 
     /// Bytes allocated.
@@ -84,13 +91,7 @@ impl Reader {
     /// # Errors
     /// It cannot be read, or not yet. What was known stays for a later reading.
     pub(crate) fn read<'a>(&'a mut self, region: &'a [u8]) -> Result<Reading<'a>, Refusal> {
-        let prologue = match Prologue::parse(region) {
-            Err(Refusal::Used { used, length }) => {
-                self.used = usize::try_from(used).unwrap_or_default().max(self.used);
-                return Err(Refusal::Used { used, length });
-            }
-            other => other?,
-        };
+        let prologue = Prologue::parse(region)?;
         self.used = prologue.used;
         let holds = self.known.as_deref().is_some_and(|(directory, _)| directory.holds(&prologue));
         if !holds {

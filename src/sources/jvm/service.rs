@@ -33,14 +33,16 @@ pub(super) struct Service {
     counted: bool,
     /// Of each counter the highest value that was counted; `None`: the first one counts nothing.
     sums: [Option<u64>; SUMS.len()],
-    cpu: Option<u64>,
+    /// Processor time that was counted, or that is of the program before.
+    pub(super) cpu: Option<u64>,
 }
 
 impl Service {
-    /// `is_new`: the process began while this PMDA ran, and all that it has counted counts.
-    pub(super) fn new(is_new: bool) -> Self {
-        let before = is_new.then_some(0);
-        Self { is_new, counted: false, sums: [before; SUMS.len()], cpu: before }
+    /// `is_new`: the program began while this PMDA ran, and all that it has counted counts. `before`:
+    /// processor time of the process that is another program's.
+    pub(super) fn new(is_new: bool, before: Option<u64>) -> Self {
+        let zero = is_new.then_some(0);
+        Self { is_new, counted: false, sums: [zero; SUMS.len()], cpu: before.or(zero) }
     }
 
     /// The row of this name.

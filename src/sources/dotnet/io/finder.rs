@@ -1,14 +1,12 @@
 //! Says of each process of this host whether it is one of .NET, and whether it can be read.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::proc::{look, target};
-use crate::host::{self, Glance, Host, Interest, Named, Visit};
+use crate::host::{self, Glance, Host, Interest, Known, Named, Visit};
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::discovery::{Advice, Look, Socket, access, parse_socket_name};
 use crate::sources::dotnet::target::{Access, Target};
@@ -33,17 +31,15 @@ pub(super) struct Finder(Arc<Shared>);
 struct Shared {
     host: Arc<Host>,
     directories: Arc<RwLock<Vec<PathBuf>>>,
-    active: AtomicBool,
     advice: RwLock<Advice>,
-    known: Mutex<HashMap<u32, Known>>,
+    known: Known<Told>,
     /// There are at most as many reports as changes of processes.
     reports: UnboundedSender<Report>,
 }
 
-/// A process of .NET.
-#[derive(Debug)]
-struct Known {
-    start: u64,
+/// What is known of a process of .NET.
+#[derive(Clone, Debug, PartialEq)]
+struct Told {
     comm: Vec<u8>,
     /// It has mapped a runtime; `None`: not looked or not allowed to.
     runtime: Option<bool>,
@@ -62,9 +58,8 @@ impl Finder {
         Self(Arc::new(Shared {
             host: Arc::clone(host),
             directories: Arc::clone(directories),
-            active: AtomicBool::new(false),
             advice: RwLock::default(),
-            known: Mutex::default(),
+            known: Known::default(),
             reports,
         }))
     }
@@ -77,58 +72,37 @@ impl Finder {
         let mut directories = shared.directories.write().unwrap_or_else(PoisonError::into_inner);
         directories.clone_from(&config.directories);
         drop(directories);
-        shared.active.store(config.discover, Ordering::Relaxed);
-        if !config.discover {
-            let known = std::mem::take(&mut *shared.known());
-            known.into_keys().for_each(|pid| shared.report(Report::Forgotten(pid)));
-        }
+        let forgotten = shared.known.activate(config.discover);
+        forgotten.into_iter().for_each(|pid| shared.report(Report::Forgotten(pid)));
     }
 }
 
 impl Shared {
-    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn report(&self, report: Report) {
         let _ = self.reports.send(report);
     }
 
-    /// Of a process that is known: whether it has had a socket, and its runtime if it is the same
-    /// program as before.
-    fn before(&self, pid: u32, look: &Look) -> Option<(bool, Option<bool>)> {
-        let known = self.known();
-        let known = known.get(&pid).filter(|known| known.start == look.start)?;
-        Some((known.had_socket, known.runtime.filter(|_| known.comm == look.comm)))
-    }
-
-    /// A look has come back in time.
+    /// A look has come back in time. `target`: of one that is not known.
     fn looked(&self, pid: u32, look: Look, access: Access, target: Option<Target>) {
-        if !self.active.load(Ordering::Relaxed) {
-            return;
-        }
-        let mut all = self.known();
+        let before = self.known.get(pid, look.start);
         let present = matches!(look.socket, Socket::Present { .. });
-        let (start, comm, runtime) = (look.start, look.comm, look.runtime);
-        if let Some(known) = all.get_mut(&pid).filter(|known| known.start == start) {
-            (known.comm, known.runtime) = (comm, runtime);
-            known.had_socket |= present;
-            if known.access != access {
-                known.access = access.clone();
-                self.report(Report::Access(pid, access));
-            }
-        } else if let Some(target) = target {
-            let access_known = access.clone();
-            let known = Known { start, comm, runtime, had_socket: present, access: access_known };
-            all.insert(pid, known);
-            self.report(Report::Found(target, access));
-        }
+        let had_socket = present || before.as_ref().is_some_and(|known| known.had_socket);
+        let (comm, runtime) = (look.comm, look.runtime);
+        let now = Told { comm, runtime, had_socket, access: access.clone() };
+        let report = match (before, target) {
+            (Some(known), _) if known.access == access => None,
+            (Some(_), _) => Some(Report::Access(pid, access)),
+            (None, Some(target)) => Some(Report::Found(target, access)),
+            // It was forgotten meanwhile: the next look has its target.
+            (None, None) => return,
+        };
+        self.known.tell(pid, look.start, now, || report.into_iter().for_each(|r| self.report(r)));
     }
 }
 
 impl host::Finder for Finder {
     fn is_active(&self) -> bool {
-        self.0.active.load(Ordering::Relaxed)
+        self.0.known.is_active()
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
@@ -136,9 +110,11 @@ impl host::Finder for Finder {
         let directories = shared.directories.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut look = look(glance, &directories, !visit.settled);
         let pid = glance.pid();
-        let before = shared.before(pid, &look);
-        let (had_socket, runtime) = before.unwrap_or_default();
-        look.runtime = look.runtime.or(runtime);
+        let before = shared.known.get(pid, look.start);
+        // Of another program than before nothing is known.
+        let same = before.as_ref().filter(|known| known.comm == look.comm);
+        look.runtime = look.runtime.or_else(|| same.and_then(|known| known.runtime));
+        let had_socket = before.as_ref().is_some_and(|known| known.had_socket);
         let advice = shared.advice.read().unwrap_or_else(PoisonError::into_inner).clone();
         let owner = || shared.host.user(look.uid);
         let Some(access) = access(&look, owner, had_socket, &advice) else {
@@ -154,11 +130,7 @@ impl host::Finder for Finder {
     }
 
     fn gone(&self, pid: u32, start: u64) {
-        let mut known = self.0.known();
-        if known.get(&pid).is_some_and(|known| known.start == start) {
-            known.remove(&pid);
-            self.0.report(Report::Gone(pid));
-        }
+        self.0.known.end(pid, start, || self.0.report(Report::Gone(pid)));
     }
 
     fn named(&self, name: &[u8]) -> Option<Named> {

@@ -1,7 +1,7 @@
 //! Figures of a process that /proc and its control groups have.
 
 use crate::host::{ProcDir, cgroup_limits};
-use crate::sources::jvm::usage::{Bounds, Usage};
+use crate::sources::jvm::process::{Bounds, Usage};
 
 /// Of the very process that began then; `None`: it has ended.
 pub(super) fn usage(process: &ProcDir, start: u64) -> Option<Usage> {

@@ -1,16 +1,14 @@
 //! Says of each process of this host whether it is a JVM, and opens its performance data.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::region::{Closed, Region, open};
-use crate::host::{self, Glance, Host, Interest, Named, Visit, container};
+use crate::host::{self, Glance, Host, Interest, Known, Named, Visit, container};
 use crate::sources::jvm::locate::{Located, locate};
-use crate::sources::jvm::meter::Who;
 use crate::sources::jvm::name::of_command_line;
+use crate::sources::jvm::process::Who;
 use crate::sources::jvm::reader::Hints;
 use crate::sources::jvm::reason::{Absence, Start, variable};
 
@@ -39,12 +37,9 @@ pub(super) enum Access {
     Off(String),
 }
 
-/// A JVM: start, name of its main thread, what was reported of it.
-type Known = (u64, Vec<u8>, Told);
-
 /// What was reported of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+pub(super) enum Told {
     Open((u64, u64)),
     Closed(String),
 }
@@ -64,10 +59,10 @@ pub(super) struct Finder(Arc<Shared>);
 
 struct Shared {
     host: Arc<Host>,
-    active: AtomicBool,
     /// Time of this process's start in clock ticks since boot.
     began: u64,
-    known: Mutex<HashMap<u32, Known>>,
+    /// The JVMs: name of the main thread, and what was reported of each.
+    known: Known<(Vec<u8>, Told)>,
     /// There are at most as many reports as changes of processes.
     reports: UnboundedSender<Report>,
 }
@@ -76,48 +71,27 @@ impl Finder {
     pub(super) fn new(host: Arc<Host>, reports: UnboundedSender<Report>) -> Self {
         let own = host.proc().open(std::process::id()).and_then(|own| own.stat());
         let began = own.map_or(0, |stat| stat.start);
-        let (active, known) = (AtomicBool::new(false), Mutex::default());
-        Self(Arc::new(Shared { host, active, began, known, reports }))
+        Self(Arc::new(Shared { host, began, known: Known::default(), reports }))
     }
 
-    /// Whether it looks. All that is known is forgotten if not.
-    pub(super) fn activate(&self, active: bool) {
-        self.0.active.store(active, Ordering::Relaxed);
-        if !active {
-            self.0.known().clear();
-        }
-    }
-
-    /// There is room for a process now: it will be reported as if it were new.
-    pub(super) fn again(&self, pid: u32) {
-        self.0.known().remove(&pid);
+    /// The JVMs that are known.
+    pub(super) fn known(&self) -> &Known<(Vec<u8>, Told)> {
+        &self.0.known
     }
 }
 
 impl Shared {
-    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn gone(&self, pid: u32, start: u64) {
-        let mut known = self.known();
-        if known.get(&pid).is_some_and(|known| known.0 == start) {
-            known.remove(&pid);
+        self.known.end(pid, start, || {
             let _ = self.reports.send(Report::Gone(pid, start));
-        }
+        });
     }
 
     /// A look has come back in time.
     fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
-        if !self.active.load(Ordering::Relaxed) {
-            return;
-        }
-        let now = (who.start, comm, access.told());
-        let mut known = self.known();
-        if known.get(&who.pid) != Some(&now) {
-            known.insert(who.pid, now);
+        self.known.tell(who.pid, who.start, (comm, access.told()), || {
             let _ = self.reports.send(Report::Found(Box::new(who), access));
-        }
+        });
     }
 
     fn who(&self, glance: &Glance, start: Start<'_>) -> Who {
@@ -145,7 +119,7 @@ impl Shared {
 
 impl host::Finder for Finder {
     fn is_active(&self) -> bool {
-        self.0.active.load(Ordering::Relaxed)
+        self.0.known.is_active()
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {

@@ -11,7 +11,8 @@ use crate::clock::now;
 use crate::host::Host;
 use crate::model::{Charge, Departure, Now};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::meter::{Meter, State, Who};
+use crate::sources::jvm::meter::Meter;
+use crate::sources::jvm::process::{State, Who};
 use crate::sources::{OwnSink, Sinks};
 use crate::store::LogThrottle;
 
@@ -23,6 +24,8 @@ const AGAIN: u8 = 10;
 const USAGE: u32 = 5;
 const BOUNDS: u32 = 20;
 const ENDED: &str = "the process has ended";
+const ANOTHER: &str = "the process executes another program";
+const RENAMED: &str = "its name is another one now";
 
 /// The processes.
 pub(super) struct Live {
@@ -41,6 +44,8 @@ pub(super) struct Live {
 struct Process {
     meter: Meter,
     region: Option<Region>,
+    /// The region that was open last.
+    id: Option<(u64, u64)>,
     sink: Option<Box<dyn OwnSink>>,
     found: Duration,
     /// Readings of it, also those that were left out.
@@ -74,19 +79,29 @@ impl Live {
     /// Applies a report of the finder.
     pub(super) fn report(&mut self, report: Report) {
         match report {
-            Report::Gone(pid, start) => self.gone(pid, Some(start)),
-            Report::Found(who, access) => {
-                if self.read.get(&who.pid).is_some_and(|known| known.meter.who().start != who.start)
-                {
-                    self.gone(who.pid, None);
+            Report::Gone(pid, start) => {
+                self.turned_away.remove(&pid);
+                if self.read.get(&pid).is_some_and(|known| known.meter.who().start == start) {
+                    self.gone(pid, ENDED);
                 }
-                self.found(*who, access);
             }
+            Report::Found(who, access) => self.found(*who, access),
         }
     }
 
-    fn found(&mut self, who: Who, access: Access) {
+    fn found(&mut self, mut who: Who, access: Access) {
         let pid = who.pid;
+        let mut before = None;
+        if let Some(known) = self.read.get(&pid) {
+            if known.meter.who().start != who.start {
+                self.gone(pid, ENDED);
+            } else if known.is_another(&access) {
+                // Of the process only the processor time is that of both programs.
+                who.is_new = true;
+                before = Some(known.meter.processor_time());
+                self.gone(pid, ANOTHER);
+            }
+        }
         if !self.read.contains_key(&pid) && self.room() == 0 {
             self.turned_away.insert(pid);
             if let Some(n) = self.full.allow(now().monotonic) {
@@ -95,7 +110,7 @@ impl Live {
             }
             return;
         }
-        let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who)));
+        let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
         process.access(access);
         process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
     }
@@ -113,16 +128,12 @@ impl Live {
         again
     }
 
-    /// A process has ended; `None`: whichever has the id.
-    fn gone(&mut self, pid: u32, start: Option<u64>) {
-        self.turned_away.remove(&pid);
-        let known = self.read.get(&pid).map(|known| known.meter.who().start);
-        if known.is_some_and(|known| start.is_none_or(|start| start == known))
-            && let Some(mut process) = self.read.remove(&pid)
-        {
+    /// What was known by this id is no longer.
+    fn gone(&mut self, pid: u32, why: &'static str) {
+        if let Some(mut process) = self.read.remove(&pid) {
             // The region outlives the process, with all that it has counted.
             process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
-            process.end(ENDED);
+            process.end(why);
         }
     }
 
@@ -142,7 +153,13 @@ impl Live {
 impl Process {
     fn new(meter: Meter) -> Self {
         let (found, ticks) = (now().monotonic, 0);
-        Self { meter, region: None, sink: None, found, looks: 0, ticks, refused: 0 }
+        Self { meter, region: None, id: None, sink: None, found, looks: 0, ticks, refused: 0 }
+    }
+
+    /// It is another JVM that has this region, in the same process.
+    fn is_another(&self, access: &Access) -> bool {
+        let Access::Open(region) = access else { return false };
+        self.id.is_some_and(|id| id != region.id)
     }
 
     fn access(&mut self, access: Access) {
@@ -150,6 +167,7 @@ impl Process {
         match access {
             Access::Open(region) => {
                 self.meter.via(region.via);
+                self.id = Some(region.id);
                 self.region = Some(region);
             }
             Access::Denied(why) => self.meter.unread(State::Denied(why)),
@@ -166,10 +184,7 @@ impl Process {
     ) {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
-        let rests =
-            self.meter.want() > limits::LARGE && !self.looks.is_multiple_of(limits::LARGE_EVERY);
-        self.looks = self.looks.wrapping_add(1);
-        let read = !rests && self.copy(buffer);
+        let read = self.copy(buffer);
         if self.sink.is_none() || self.meter.is_renamed() {
             if read {
                 self.meter.learn(buffer, age);
@@ -194,15 +209,16 @@ impl Process {
             sink.read(buffer.len());
             self.meter.read(buffer, age, at.monotonic, &mut **sink);
         }
-        if self.ticks.is_multiple_of(USAGE) {
-            let process = host.proc().open(self.meter.who().pid);
-            let start = self.meter.who().start;
-            let usage = process.as_ref().and_then(|process| usage(process, start));
-            if let (Some(process), Some(usage)) = (process, usage) {
-                self.meter.usage(&usage, &mut **sink);
-                if self.ticks.is_multiple_of(BOUNDS) {
-                    self.meter.bounds(&bounds(&process), &mut **sink);
-                }
+        // Not of all in the same second, but soon of each.
+        let (pid, start) = (self.meter.who().pid, self.meter.who().start);
+        let is_due = |each| self.ticks == 0 || self.ticks.wrapping_add(pid).is_multiple_of(each);
+        if is_due(USAGE)
+            && let Some(process) = host.proc().open(pid)
+            && let Some(usage) = usage(&process, start)
+        {
+            self.meter.usage(&usage, &mut **sink);
+            if is_due(BOUNDS) {
+                self.meter.bounds(&bounds(&process), &mut **sink);
             }
         }
         self.meter.tick(&mut **sink);
@@ -213,18 +229,25 @@ impl Process {
         }
     }
 
-    /// Copies the region. What has grown meanwhile is read once more.
-    fn copy(&self, buffer: &mut Vec<u8>) -> bool {
+    /// Copies the region, a large one not each time. `false`: there is no copy.
+    fn copy(&mut self, buffer: &mut Vec<u8>) -> bool {
         let Some(region) = &self.region else { return false };
-        region.read(self.meter.want(), buffer).is_ok()
+        let rests =
+            self.meter.want() > limits::LARGE && !self.looks.is_multiple_of(limits::LARGE_EVERY);
+        self.looks = self.looks.wrapping_add(1);
+        if rests || region.read(self.meter.want(), buffer).is_err() {
+            return false;
+        }
+        // Its size is known by its begin, and it grows.
+        !self.meter.needs_more(buffer) || region.read(self.meter.want(), buffer).is_ok()
     }
 
     fn introduce(&mut self, sinks: &Arc<dyn Sinks>, at: Now) {
         if let Some(mut old) = self.sink.take() {
             // It has another name now.
             old.at(at);
-            self.meter.end("its name is another one now", &mut *old);
-            old.end(Departure::regular("its name is another one now"));
+            self.meter.end(RENAMED, &mut *old);
+            old.end(Departure::regular(RENAMED));
             self.meter.again();
         }
         let mut sink = sinks.open();

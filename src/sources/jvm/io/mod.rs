@@ -13,15 +13,21 @@ use live::Live;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::config::Config;
+use crate::clock::now;
 use crate::host::Place;
 use crate::model::{Charge, Purpose};
 use crate::sources::{Context, Running};
+use crate::store::LogThrottle;
 
 /// Time between two readings of each region.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Time after which a reading is slow: that of a thousand processes takes less than a tenth of a second.
+const SLOW: Duration = Duration::from_secs(10);
+/// Time that the end waits for a reading, which has the last values.
+const LAST: Duration = Duration::from_millis(100);
 
 /// Starts looking. A later configuration is applied.
 ///
@@ -42,12 +48,16 @@ pub(super) fn start(
     let place = host.add(Arc::new(finder.clone()), None);
     let live = Some(make());
     let make = Box::new(make);
-    let mut task = Task { config: receiver, make, live, reading: None, finder, place, reports };
+    let (reading, slow) = (None, LogThrottle::default());
+    let mut task = Task { config: receiver, make, live, reading, slow, finder, place, reports };
     task.configure();
     let stop = net.stop().clone();
     net.spawn(async move {
-        // A reading that hangs must not hold up the end.
         let _ = stop.run_until_cancelled(task.run()).await;
+        if task.reading.is_some() {
+            // One that hangs must not hold up the end.
+            task.live = timeout(LAST, done(task.reading.as_mut())).await.ok().flatten();
+        }
         if let Some(live) = &mut task.live {
             live.end("the PMDA stopped");
         }
@@ -71,6 +81,7 @@ struct Task {
     /// `None` while they are read.
     live: Option<Live>,
     reading: Option<JoinHandle<Live>>,
+    slow: LogThrottle,
     finder: Finder,
     place: Place,
     reports: UnboundedReceiver<Report>,
@@ -92,7 +103,10 @@ impl Task {
                 }
                 Some(report) = self.reports.recv(), if idle => self.work(move |live| live.report(report)),
                 _ = ticks.tick(), if idle => self.work(Live::tick),
-                live = done(self.reading.as_mut()), if !idle => self.worked(live),
+                live = timeout(SLOW, done(self.reading.as_mut())), if !idle => match live {
+                    Ok(live) => self.worked(live),
+                    Err(_) => self.waits(),
+                },
             }
         }
     }
@@ -106,25 +120,32 @@ impl Task {
         }));
     }
 
+    fn waits(&mut self) {
+        if let Some(n) = self.slow.allow(now().monotonic) {
+            let (more, time) = (LogThrottle::more(n), SLOW.as_secs());
+            log::warn!("jvm: for {time} s a reading has not come back: no JVM is read{more}");
+        }
+    }
+
     /// `None`: it has panicked, and what it knew is lost: all processes are found anew.
     fn worked(&mut self, live: Option<Live>) {
         self.reading = None;
         if live.is_none() {
             self.live = Some((self.make)());
-            self.finder.activate(false);
+            self.finder.known().activate(false);
             self.configure();
             return self.place.look_again();
         }
         self.live = live;
         for pid in self.live.as_mut().map(Live::again).unwrap_or_default() {
-            self.finder.again(pid);
+            self.finder.known().forget(pid);
             self.place.again(pid);
         }
     }
 
     fn configure(&mut self) {
         let config = self.config.borrow_and_update().clone();
-        self.finder.activate(config.discover);
+        self.finder.known().activate(config.discover);
         let Some(live) = &mut self.live else { return };
         live.configure(&config.processes);
         if !config.discover {

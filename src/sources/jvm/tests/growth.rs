@@ -1,8 +1,9 @@
 //! A directory is parsed once, and again when entries came.
 
 use super::build::{self, Is, entry, region};
+use super::captures;
 use crate::sources::jvm::limits;
-use crate::sources::jvm::wire::Refusal;
+use crate::sources::jvm::wire::Prologue;
 use crate::sources::jvm::{Hints, Reader};
 
 fn threads(reader: &mut Reader, region: &[u8]) -> (bool, Option<u64>) {
@@ -46,6 +47,24 @@ fn entries_that_come_are_found() {
     assert_eq!((&*names.program, names.shown()), ("Main", "orders"));
 }
 
+#[test]
+fn the_first_reading_has_the_whole_region() {
+    for (file, bytes, want) in captures() {
+        if want.get("metrics").is_none() {
+            continue;
+        }
+        let mut reader = Reader::new(Hints::default());
+        let begin = |want: usize| &bytes[..want.min(bytes.len())];
+        let first = begin(reader.want());
+        let whole = Prologue::parse(first).is_ok();
+        assert_eq!(reader.needs_more(first), !whole, "{file}");
+        let second = begin(reader.want());
+        assert!(!reader.needs_more(second), "{file}");
+        let reading = reader.read(second).unwrap();
+        assert_eq!(reading.missing, 0, "{file}");
+    }
+}
+
 /// The JVM counts an entry before it fills it in.
 #[test]
 fn a_half_made_entry_is_looked_at_again() {
@@ -74,15 +93,13 @@ fn a_region_that_grows_is_read_again() {
     let bytes = region(&many, 5);
     let mut reader = Reader::new(Hints::default());
     assert_eq!(reader.want(), 4096);
-    let first = reader.read(&bytes[..reader.want()]).map(|_| ());
-    assert!(matches!(first, Err(Refusal::Used { length: 4096, .. })));
-    assert!(reader.want() > 4096);
+    assert!(reader.needs_more(&bytes[..4096]));
     let want = reader.want().min(bytes.len());
     assert_eq!(reader.read(&bytes[..want]).unwrap().entries, 300);
     // What lies is bounded.
     let mut lie = bytes.clone();
     lie[8..12].copy_from_slice(&i32::MAX.to_le_bytes());
-    assert!(reader.read(&lie).is_err());
+    assert!(reader.needs_more(&lie) && reader.read(&lie).is_err());
     assert_eq!(reader.want(), limits::REGION);
     // And what was known stays.
     assert!(!reader.read(&bytes).unwrap().fresh);
@@ -105,10 +122,7 @@ fn duplicates_and_types_of_known_names() {
     let reading = reader.read(&bytes).unwrap();
     assert_eq!((reading.figures.threads, reading.figures.threads_daemon), (Some(7), None));
     assert_eq!((&reading.facts.command, reading.entries, reading.skipped), (&None, 3, 1));
-    assert_eq!(
-        crate::sources::jvm::wire::Prologue::parse(&build::big_endian(&bytes)).unwrap().entries,
-        4
-    );
+    assert_eq!(Prologue::parse(&build::big_endian(&bytes)).unwrap().entries, 4);
 }
 
 #[test]

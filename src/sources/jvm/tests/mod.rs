@@ -8,7 +8,6 @@ mod damage;
 mod growth;
 mod hostile;
 mod sequences;
-mod speed;
 
 use std::collections::btree_map::{BTreeMap, Entry as Slot};
 use std::io::Read;

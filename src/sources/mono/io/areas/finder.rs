@@ -1,13 +1,11 @@
 //! Says of each process of this host whether it is one of Mono, and opens its area.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::open::{Area, look};
-use crate::host::{self, Glance, Interest, Named, Visit};
+use crate::host::{self, Glance, Interest, Known, Named, Visit};
 use crate::sources::mono::area::Access;
 use crate::sources::mono::io::host::ProcHost;
 use crate::sources::mono::process::Facts;
@@ -30,67 +28,40 @@ pub(super) struct Finder(Arc<Shared>);
 
 struct Shared {
     host: Arc<ProcHost>,
-    active: AtomicBool,
-    /// The processes of Mono: start and access of each.
-    known: Mutex<HashMap<u32, (u64, Access)>>,
+    known: Known<Access>,
     /// There are at most as many reports as changes of processes.
     reports: UnboundedSender<Report>,
 }
 
 impl Finder {
     pub(super) fn new(host: Arc<ProcHost>, reports: UnboundedSender<Report>) -> Self {
-        let (active, known) = (AtomicBool::new(false), Mutex::default());
-        Self(Arc::new(Shared { host, active, known, reports }))
+        Self(Arc::new(Shared { host, known: Known::default(), reports }))
     }
 
-    /// Whether it looks. All that is known is forgotten if not.
-    pub(super) fn activate(&self, active: bool) {
-        self.0.active.store(active, Ordering::Relaxed);
-        if !active {
-            self.0.known().clear();
-        }
-    }
-
-    /// There is room for a process now: it will be reported as if it were new.
-    pub(super) fn again(&self, pid: u32) {
-        self.0.known().remove(&pid);
+    /// The processes of Mono that are known.
+    pub(super) fn known(&self) -> &Known<Access> {
+        &self.0.known
     }
 }
 
 impl Shared {
-    fn known(&self) -> MutexGuard<'_, HashMap<u32, (u64, Access)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn report(&self, report: Report) {
-        let _ = self.reports.send(report);
-    }
-
     fn gone(&self, pid: u32, start: u64) {
-        let mut known = self.known();
-        if known.get(&pid).is_some_and(|known| known.0 == start) {
-            known.remove(&pid);
-            self.report(Report::Gone(pid, start));
-        }
+        self.known.end(pid, start, || {
+            let _ = self.reports.send(Report::Gone(pid, start));
+        });
     }
 
     /// A look has come back in time.
     fn looked(&self, facts: Facts, access: Access, area: Option<Area>) {
-        if !self.active.load(Ordering::Relaxed) {
-            return;
-        }
-        let now = (facts.start, access.clone());
-        let mut known = self.known();
-        if known.get(&facts.pid) != Some(&now) {
-            known.insert(facts.pid, now);
-            self.report(Report::Found(Box::new(facts), access, area));
-        }
+        self.known.tell(facts.pid, facts.start, access.clone(), || {
+            let _ = self.reports.send(Report::Found(Box::new(facts), access, area));
+        });
     }
 }
 
 impl host::Finder for Finder {
     fn is_active(&self) -> bool {
-        self.0.active.load(Ordering::Relaxed)
+        self.0.known.is_active()
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
@@ -110,9 +81,11 @@ impl host::Finder for Finder {
             Access::Open => Interest::Seldom,
             Access::Denied(_) | Access::Off(_) => Interest::Often,
         };
-        let known = self.0.known().get(&pid).is_some_and(|known| known.0 == start);
         // Its area may not be there yet.
-        if matches!(access, Access::Off(_)) && visit.number < 2 && !known {
+        if matches!(access, Access::Off(_))
+            && visit.number < 2
+            && shared.known.get(pid, start).is_none()
+        {
             return host::Look { interest, report: None };
         }
         // If it has ended since, the next scan sees that.

@@ -70,7 +70,7 @@ impl Task {
                 _ = ticks.tick() => {
                     self.live.tick();
                     for pid in self.live.again() {
-                        self.finder.again(pid);
+                        self.finder.known().forget(pid);
                         self.place.again(pid);
                     }
                 }
@@ -81,7 +81,7 @@ impl Task {
     fn configure(&mut self) {
         let config = self.config.borrow_and_update().clone();
         self.live.configure(&config.processes);
-        self.finder.activate(config.discover);
+        self.finder.known().activate(config.discover);
         if !config.discover {
             // What was reported before is not to come back.
             while self.reports.try_recv().is_ok() {}
