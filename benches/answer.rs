@@ -9,8 +9,9 @@ use divan::{Bencher, black_box};
 use pmda::{ContextId, Trial};
 use pmdaapm::callbacks::Callbacks;
 use pmdaapm::catalogue::DYNAMIC_CLUSTER;
+use pmdaapm::contract::Session;
 use pmdaapm::model::{Allow, Now, Pmid, Rights, Stamp};
-use pmdaapm::sources::{Session, mono};
+use pmdaapm::sources::mono;
 use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
 use test_kit::catalogue;
 

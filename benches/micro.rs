@@ -5,9 +5,11 @@ use std::sync::Arc;
 use bytes::{Buf, BytesMut};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use pmdaapm::contract::Update;
+use pmdaapm::contract::{Session, Sink};
 use pmdaapm::events::{self, Batch, Budget, ReadRequest, Resolutions, Stream, flags};
-use pmdaapm::model::{Now, Pmid, Stamp, Update, ValueType};
-use pmdaapm::sources::{Session, Sink, mono};
+use pmdaapm::model::{Now, Pmid, Stamp, ValueType};
+use pmdaapm::sources::mono;
 use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
 use test_kit::catalogue;
 

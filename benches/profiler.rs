@@ -17,8 +17,8 @@ use std::sync::{Arc, LazyLock};
 use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use pmdaapm::contract::Session as _;
 use pmdaapm::model::{Departure, Now};
-use pmdaapm::sources::Session as _;
 use pmdaapm::sources::profiler::{AgentSession, Options};
 use pmdaapm::sources::profiler::{
     Block, Call, Dictionary, Interner, Observer, Opened, Pause, Settings, SharedState, StreamKind,

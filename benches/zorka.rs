@@ -9,13 +9,13 @@ use std::sync::{Arc, LazyLock};
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
+use pmdaapm::contract::{OwnSink, Sinks};
 use pmdaapm::model::{Now, SourceId};
-use pmdaapm::sources::http::{ConnectionId, HttpService, Request};
 use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
 use pmdaapm::sources::zorka::wire::body::TraceBody;
 use pmdaapm::sources::zorka::wire::{Content, definitions, trace, unwrap};
-use pmdaapm::sources::{OwnSink, Sinks};
 use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
 use test_kit::{catalogue, zorka as kit};
 

@@ -31,10 +31,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
 use pmdaapm::model::Now;
 use pmdaapm::net::{HttpLimits, HttpListen, Peers, Supervisor};
 use pmdaapm::sources::foreign::ForeignReaders;
-use pmdaapm::sources::http::{Answer, ConnectionId, HttpService, Request};
 use pmdaapm::sources::zorka::{Config, Zorka};
 use pmdaapm::sources::{Context, Source};
 use pmdaapm::store::{Limits, Store};

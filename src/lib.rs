@@ -9,11 +9,12 @@
 //!  tokio workers ─────────────────────────────────────────────▶│◀──────────── main thread
 //! ```
 //!
+//! `contract` has what a source's author must know; the store and `net` are its other side.
 //! `host` has the processes of this host for all sources that look for them.
 //! The libraries in `crates/` are independent of the PMDA; only `sources` knows protocols by name;
 //! a source knows no other source; `sources/registry.rs` lists them all; `meter` has the sums that
-//! several sources make. `tests/imports.rs` checks these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
-//! libclang.
+//! several sources make. `tests/imports.rs` checks these rules. Without feature `agent` only the pure part is
+//! built: it needs neither libpcp nor libclang.
 
 #![deny(unsafe_code)]
 // A program: its pages are read with --document-private-items.
@@ -37,9 +38,11 @@ pub use pcp_event as events;
 #[cfg(any(feature = "dotnet", feature = "mono", feature = "profiler", feature = "zorka"))]
 pub mod meter;
 
-pub mod sources;
+pub mod contract;
 
 pub mod store;
+
+pub mod sources;
 
 pub mod state;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use pmdaapm::model::{Departure, Identity, Now, SourceId, Stamp};
+use pmdaapm::contract::Identity;
+use pmdaapm::model::{Departure, Now, SourceId, Stamp};
 use pmdaapm::store::{Change, Limits, RequestQueue, Stat, Store};
 
 const ATTACHES: usize = 10_000;

@@ -12,22 +12,26 @@ const RULES: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("catalogue", &["model"]),
     ("events", &["model"]),
-    ("meter", &["model"]),
-    ("sources", &["catalogue", "ctf", "events", "meter", "model", "read", "sources"]),
-    ("store", &["catalogue", "events", "model", "sources"]),
+    ("meter", &["contract", "model"]),
+    ("contract", &["events", "model"]),
+    ("sources", &["catalogue", "contract", "ctf", "events", "meter", "model", "read", "sources"]),
+    ("store", &["catalogue", "contract", "events", "model"]),
     ("state", &["catalogue", "model", "store"]),
     ("config", &["model", "read", "store"]),
     ("generate", &["catalogue", "model"]),
     ("clock", &["model"]),
     ("host", &["clock"]),
-    ("net", &["clock", "model", "read", "sources", "store"]),
+    ("net", &["clock", "contract", "model", "read", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
-    ("sources::config", &["config", "model", "read", "sources"]),
-    ("sources::io", &["clock", "config", "host", "model", "net", "sources", "store"]),
-    // The contract of a source, and the list of all sources.
-    ("sources::contract", &["config", "host", "net", "sources"]),
+    ("sources::config", &["config", "contract", "model", "read", "sources"]),
+    ("sources::io", &["clock", "config", "contract", "host", "model", "net", "sources", "store"]),
+    // How a source is started, and the list of all sources.
+    ("sources::source", &["config", "host", "net", "sources"]),
     ("sources::registry", &["catalogue", "config", "host", "model", "net", "sources", "store"]),
-    ("callbacks", &["catalogue", "clock", "events", "model", "generate", "state", "store"]),
+    (
+        "callbacks",
+        &["catalogue", "clock", "contract", "events", "model", "generate", "state", "store"],
+    ),
 ];
 
 /// Macros live at the root of the crate; "" is a list of them in braces.
@@ -72,7 +76,7 @@ fn module(inner: &Path) -> String {
         [room, _, part, ..] if room == "sources" && (part == "io" || part == "config") => {
             format!("sources::{part}")
         }
-        [room, file] if room == "sources" && (file == "contract" || file == "registry") => {
+        [room, file] if room == "sources" && (file == "source" || file == "registry") => {
             format!("sources::{file}")
         }
         [room, ..] => room.clone(),
@@ -169,6 +173,7 @@ const GENERIC: &[&str] = &[
     "catalogue",
     "check.rs",
     "config",
+    "contract",
     "daemon.rs",
     "generate.rs",
     "host",

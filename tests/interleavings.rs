@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmdaapm::model::{Departure, Identity, Now, SourceId, Stamp};
+use pmdaapm::contract::Identity;
+use pmdaapm::model::{Departure, Now, SourceId, Stamp};
 use pmdaapm::store::{Change, Limits, Peer, RequestQueue, Stat, Store};
 use shuttle::thread;
 

@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use pmdaapm::sources::SessionError;
+use pmdaapm::contract::SessionError;
 use pmdaapm::sources::lttng::viewer::{
     METADATA_REPLY, OUTSTANDING, OpenStreams, Reading, ReplayFilter, Seek, SessionInfo, Settings,
     Start, TraceFormat,

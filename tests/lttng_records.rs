@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use pmdaapm::contract::{OwnSink, Sinks};
 use pmdaapm::ctf::schema::Scope;
 use pmdaapm::ctf::{
     DiscardTracker, Event, EventVisitor, Kind, Node, NodeId, Packet, Trace, Visitor, decode_string,
@@ -22,7 +23,6 @@ use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
 use pmdaapm::model::{EventKindId, TableId};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
-use pmdaapm::sources::{OwnSink, Sinks};
 use pmdaapm::store::{Change, Limits, PeerSink, RequestQueue, Store};
 use test_kit::lttng::{NAMES, Relayd, at, settings, whole};
 

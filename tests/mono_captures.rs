@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use pmdaapm::model::{Now, SampleValue, Stamp, Update, Value};
+use pmdaapm::contract::{SampleValue, Update};
+use pmdaapm::contract::{Session, SessionError, Sink};
+use pmdaapm::model::{Now, Stamp, Value};
 use pmdaapm::sources::mono::{Inspector, Peer, Settings};
-use pmdaapm::sources::{Session, SessionError, Sink};
 use proptest::prelude::*;
 
 /// The updates of a session, in a form that can be compared.

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use pmdaapm::model::{EventValue, Now, Update, Value};
+use pmdaapm::contract::{EventValue, Update};
+use pmdaapm::contract::{Session, SessionError, Sink};
+use pmdaapm::model::{Now, Value};
 use pmdaapm::sources::profiler::{AgentSession, Options, Settings, SharedState};
-use pmdaapm::sources::{Session, SessionError, Sink};
 use test_kit::profiler as kit;
 
 /// Items that a cut increases: records without names, and torn files.

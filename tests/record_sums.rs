@@ -22,16 +22,18 @@ use std::time::Duration;
 use bytes::BytesMut;
 use flate2::Crc;
 use flate2::read::MultiGzDecoder;
+use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
+use pmdaapm::contract::{Identity, Update};
+use pmdaapm::contract::{OwnSink, Session, Sink, Sinks};
 use pmdaapm::events::{Limits, Pmid, ReadRequest, Resolutions};
-use pmdaapm::model::{Departure, EventKindId, Identity, Now, SourceId, Stamp, Update};
+use pmdaapm::model::{Departure, EventKindId, Now, SourceId, Stamp};
 use pmdaapm::sources::dotnet::stream::{Parts, Stream as DotnetStream, Ticks};
-use pmdaapm::sources::http::{ConnectionId, HttpService, Request};
 use pmdaapm::sources::mono::{Inspector, Peer, Settings, Stream as MonoStream, StreamSettings};
 use pmdaapm::sources::profiler::{
     AgentSession, Options, Settings as ProfilerSettings, SharedState,
 };
 use pmdaapm::sources::zorka::collector::Collector;
-use pmdaapm::sources::{OwnSink, Session, Sink, Sinks, dotnet, zorka};
+use pmdaapm::sources::{dotnet, zorka};
 use pmdaapm::store::{self, PeerSink, RequestQueue, Store};
 use test_kit::{catalogue, dotnet as dotnet_kit, profiler as profiler_kit, zorka as zorka_kit};
 

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmdaapm::model::{Departure, Identity, Now, SourceId, Stamp};
+use pmdaapm::contract::Identity;
+use pmdaapm::model::{Departure, Now, SourceId, Stamp};
 use pmdaapm::state::{Book, Saver, read};
 use pmdaapm::store::{Change, Limits, RequestQueue, Store};
 

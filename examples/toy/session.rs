@@ -6,8 +6,9 @@ use bytes::BytesMut;
 
 use super::{LINE, LINES, METRICS, SPEED, TEXT};
 use crate::events::flags;
-use crate::model::{Control, EventParam, Identity, Now, Update, Value};
-use crate::sources::{Session, SessionError, Sink, start_counters};
+use crate::contract::{Control, EventParam, Identity, Update};
+use crate::model::{Now, Value};
+use crate::contract::{Session, SessionError, Sink, start_counters};
 
 /// Most bytes of a line.
 const LINE_MAX: usize = 256;

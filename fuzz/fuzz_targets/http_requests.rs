@@ -12,10 +12,11 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::model::{Now, SourceId};
 use pmdaapm::net::{HttpLimits, HttpListen, Peers, Supervisor};
-use pmdaapm::sources::http::{Answer, ConnectionId, HttpService, Request};
+use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
 use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
-use pmdaapm::sources::{OwnSink, Sink, Sinks, catalogue};
+use pmdaapm::contract::{OwnSink, Sink, Sinks};
+use pmdaapm::sources::catalogue;
 use pmdaapm::store::{Limits, Store};
 
 const BODY: usize = 256;
@@ -93,7 +94,7 @@ impl HttpService for Service {
 struct Nobody;
 
 impl Sink for Nobody {
-    fn update(&mut self, _: pmdaapm::model::Update<'_>) {}
+    fn update(&mut self, _: pmdaapm::contract::Update<'_>) {}
 }
 
 impl OwnSink for Nobody {

@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::model::{MetricItem, Update, Value};
-use pmdaapm::sources::Sink;
+use pmdaapm::contract::Update;
+use pmdaapm::model::{MetricItem, Value};
+use pmdaapm::contract::Sink;
 use pmdaapm::sources::mono::fuzzing::Reader;
 
 const PAGES: [&[u8]; 2] = [

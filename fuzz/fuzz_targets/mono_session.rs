@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::model::{Control, Now, Stamp, Update, Value};
+use pmdaapm::contract::{Control, Update};
+use pmdaapm::model::{Now, Stamp, Value};
 use pmdaapm::sources::mono::{self, Inspector, Pattern, Peer, Settings};
-use pmdaapm::sources::{Session, SessionError, Sink, Source};
+use pmdaapm::contract::{Session, SessionError, Sink};
+use pmdaapm::sources::Source;
 
 #[derive(Default)]
 struct Told {

@@ -5,11 +5,12 @@
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::model::{Departure, Memory, Now, Update};
+use pmdaapm::contract::Update;
+use pmdaapm::model::{Departure, Memory, Now};
 use pmdaapm::sources::lttng::control::State;
 use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
-use pmdaapm::sources::{OwnSink, Sink, Sinks};
+use pmdaapm::contract::{OwnSink, Sink, Sinks};
 
 /// No agent comes.
 struct Nobody;

@@ -7,11 +7,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pmdaapm::model::{Departure, Memory, Now, Stamp, Update};
-use pmdaapm::sources::http::{ConnectionId, HttpService, Request};
+use pmdaapm::contract::Update;
+use pmdaapm::model::{Departure, Memory, Now, Stamp};
+use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
 use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
-use pmdaapm::sources::{OwnSink, Sink, Sinks};
+use pmdaapm::contract::{OwnSink, Sink, Sinks};
 
 const LIMIT: usize = 64 << 20;
 /// Words that agents use, so that dialogues come about.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::Instances;
 use crate::catalogue::testkit::{self, SHOP, STREAM, ware};
-use crate::model::{Departure, Identity, Now, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::{Identity, Update};
+use crate::model::{Departure, Now, Value};
 use crate::state::Book;
 use crate::store::{Change, Limits, PeerSink, RequestQueue, Store};
 

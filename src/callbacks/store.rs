@@ -11,7 +11,8 @@ use super::contexts::{Contexts, FilterRefused, SharedFilter};
 use super::entries::{Entries, Row};
 use super::instances::Instances;
 use crate::catalogue::{ControlDef, Stat};
-use crate::model::{Control, ControlId, EventLeaf, InDom, Pmid, StreamKind, ValueSource};
+use crate::contract::Control;
+use crate::model::{ControlId, EventLeaf, InDom, Pmid, StreamKind, ValueSource};
 use crate::store::Store;
 
 /// Most bytes of a request.

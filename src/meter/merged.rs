@@ -8,7 +8,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::window::Window;
-use crate::model::{Charge, Memory, Purpose, RowItem, Update};
+use crate::contract::Update;
+use crate::model::{Charge, Memory, Purpose, RowItem};
 
 /// Services of one source with percentiles: as many as a source has peers unless configured. A
 /// service without connected peers is none of them.

@@ -1,7 +1,8 @@
 //! Unreported self time by stack, and the rows of the stacks.
 
 use super::call_tree::{CallTree, NAME, NodeRow, ROOT};
-use crate::model::{RowItem, Update};
+use crate::contract::Update;
+use crate::model::RowItem;
 
 /// The row that a stack gets.
 #[derive(Clone, Debug, PartialEq, Eq)]

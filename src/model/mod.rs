@@ -1,5 +1,5 @@
-//! Plain data of both sides of the store: updates of a source (`Update`) and descriptions for PCP
-//! (`MetricDef`). No I/O, no clock and no protocol here.
+//! Plain data of both sides of the store: ids, values, descriptions for PCP (`MetricDef`), the state of
+//! a peer. No I/O, no clock and no protocol here.
 
 mod access;
 mod condition;
@@ -12,7 +12,6 @@ mod name;
 mod network;
 mod now;
 mod text;
-mod update;
 
 pub use access::{Allow, Rights};
 pub use condition::{Condition, Departure, Manner};
@@ -29,4 +28,3 @@ pub use network::Network;
 pub use now::Now;
 pub use pcp_event::{Pmid, Semantics, Stamp, Units, Value, ValueType};
 pub use text::cut;
-pub use update::{Control, EventParam, EventValue, Identity, ParamId, SampleValue, Update};

@@ -21,8 +21,8 @@ use super::finish::finish;
 use super::ledger::{Full, Ledger};
 use super::turns::Effort;
 use crate::clock::now;
+use crate::contract::{Session, SessionError};
 use crate::model::Departure;
-use crate::sources::{Session, SessionError};
 use crate::store::{PeerSink, RequestQueue};
 
 /// Most bytes of one read from a peer that has not identified itself: thousands can come at once,
@@ -249,9 +249,10 @@ mod tests {
 
     use super::*;
     use crate::catalogue::testkit::{self, TOY};
-    use crate::model::{Control, Now};
+    use crate::contract::Control;
+    use crate::contract::Sink;
+    use crate::model::Now;
     use crate::net::connection_limit::ConnectionLimit;
-    use crate::sources::Sink;
     use crate::store::{Limits, Store};
 
     /// How the session of a connection behaves.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::contract::Held;
+use crate::contract::OwnSink;
 use crate::model::{Charge, Memory, Purpose};
-use crate::sources::Held;
-use crate::sources::OwnSink;
 use crate::store::PeerSink;
 
 /// The limit that was reached.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::contract::{OwnSink, Sinks};
 use crate::model::{Memory, SourceId};
-use crate::sources::{OwnSink, Sinks};
 use crate::store::{ControlQueue, Limits, Peer, PeerSink, RequestQueue, Store};
 
 /// Access of one source to its peers, the limits and the memory budget.

@@ -18,9 +18,10 @@ use super::ledger::Ledger;
 use super::peers::Peers;
 use super::throttle::SharedThrottle;
 use crate::clock::now;
-use crate::model::{Control, Departure};
+use crate::contract::Control;
+use crate::contract::{Session, SessionError};
+use crate::model::Departure;
 use crate::read::glob;
-use crate::sources::{Session, SessionError};
 use crate::store::{PeerSink, RequestQueue};
 
 /// Time between two polls of the files.

@@ -11,7 +11,7 @@ use super::driver::Driver;
 use super::ledger::Ledger;
 use super::listener::{Accepted, Serve};
 use super::peers::Peers;
-use crate::sources::Session;
+use crate::contract::Session;
 use crate::store::RequestQueue;
 
 /// A new connection.

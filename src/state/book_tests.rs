@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use super::file::{parse, write_to};
 use super::*;
 use crate::catalogue::testkit::{self, SHOP, STREAM, TOY};
-use crate::model::{Departure, Identity, Now, Stamp};
+use crate::contract::Identity;
+use crate::model::{Departure, Now, Stamp};
 use crate::store::{Change, Limits, Peer, RequestQueue, Store};
 
 const HOUR: u64 = 3600;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pmdaapm::sources::http::{ConnectionId, Dropped, HttpService, Request};
+use pmdaapm::contract::http::{ConnectionId, Dropped, HttpService, Request};
 
 use crate::kit::{AGD, Modern, SYMBOLS, TRC, World, definitions};
 

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
+use pmdaapm::contract::{OwnSink, Sinks};
 use pmdaapm::model::{InDom, Now, SourceId, Stamp};
-use pmdaapm::sources::http::{Answer, ConnectionId, HttpService, Request};
+use pmdaapm::sources::Source;
 use pmdaapm::sources::zorka::collector::Collector;
 use pmdaapm::sources::zorka::{Config, Zorka};
-use pmdaapm::sources::{OwnSink, Sinks, Source};
 use pmdaapm::store::{Change, Limits, Peer, PeerSink, RequestQueue, Row, Store};
 
 struct StoreSinks(Arc<Store>, SourceId);

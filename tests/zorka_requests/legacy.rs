@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pmdaapm::sources::http::{Answer, HttpService};
+use pmdaapm::contract::http::{Answer, HttpService};
 use pmdaapm::sources::zorka::Config;
 use serde_json::{Value, json};
 

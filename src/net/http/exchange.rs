@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use super::progress::Progress;
 use super::server::HttpServer;
 use crate::clock::now;
+use crate::contract::Held;
+use crate::contract::http::{Answer, ConnectionId, Dropped, Request};
 use crate::net::connection_limit::Slot;
 use crate::net::ledger::Ledger;
 use crate::net::turns::Effort;
-use crate::sources::Held;
-use crate::sources::http::{Answer, ConnectionId, Dropped, Request};
 
 /// Bytes that hyper uses for a connection that is not parked: its buffers.
 const BUFFERS: usize = 16 << 10;

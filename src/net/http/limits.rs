@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::contract::http::HttpService;
 use crate::net::peers::Peers;
-use crate::sources::http::HttpService;
 
 /// Limits of a request. All are checked before memory is allocated.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 listener for one [`HttpService`](crate::sources::http::HttpService).
+//! An HTTP/1.1 listener for one [`HttpService`](crate::contract::http::HttpService).
 //!
 //! ```text
 //! socket ─▶ Stream ─▶ hyper ─▶ Exchange: gather the body ─▶ HttpService::answer

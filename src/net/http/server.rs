@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::limits::{HttpLimits, HttpListen};
 use super::progress::{CoarseClock, Progress};
 use crate::clock::now;
+use crate::contract::http::HttpService;
 use crate::net::peers::Peers;
-use crate::sources::http::HttpService;
 
 /// Time between two ticks of the service.
 const TICK: Duration = Duration::from_secs(1);

@@ -1,7 +1,8 @@
 //! Sums of the static metrics of one process.
 
-use crate::model::{MetricItem, STATIC_ITEMS, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricItem, STATIC_ITEMS};
 
 /// Sums by item since the last report: updates go to the store once a batch of events.
 #[derive(Debug)]

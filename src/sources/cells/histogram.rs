@@ -1,8 +1,9 @@
 //! A histogram that all processes share.
 
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::meter::bucket_of;
-use crate::model::{RowItem, Update};
-use crate::sources::Sink;
+use crate::model::RowItem;
 
 /// Nanoseconds in a microsecond.
 const US: u64 = 1000;

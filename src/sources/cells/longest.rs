@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::model::{MetricItem, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricItem, Value};
 
 /// Seconds that one maximum covers, and number of maxima.
 const SLICE: u64 = 10;

@@ -6,8 +6,9 @@ use std::fmt::Write;
 use foldhash::fast::RandomState;
 
 use crate::catalogue::OTHER;
-use crate::model::{RowItem, TableId, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{RowItem, TableId};
 
 /// Bytes of the key of a row behind the name of the process.
 const KEY: usize = 250;

@@ -9,9 +9,10 @@ use super::reason::overflow_words;
 use super::service::Service;
 use super::state::{Facts, Figures, Longest, POOLS};
 use super::wire::Refusal;
-use crate::model::{Condition, Identity, MetricItem, RowItem, TableId, Update, Value};
+use crate::contract::Sink;
+use crate::contract::{Identity, Update};
+use crate::model::{Condition, MetricItem, RowItem, TableId, Value};
 use crate::read::glob;
-use crate::sources::Sink;
 
 /// Time that a JVM may need until its performance data is ready.
 const STARTING: Duration = Duration::from_secs(10);

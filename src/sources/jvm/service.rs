@@ -2,8 +2,9 @@
 
 use super::metrics as m;
 use super::state::Figures;
-use crate::model::{RowItem, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::RowItem;
 
 /// Slot of the service's row.
 const SLOT: u32 = 0;

@@ -15,8 +15,9 @@ use super::mlpd::MAGIC;
 use super::process::Joining;
 use super::session::{Inspector, Settings};
 use super::stream::{self, GZIP, Stream};
-use crate::model::{Control, Now};
-use crate::sources::{Held, Session, SessionError, Sink};
+use crate::contract::Control;
+use crate::contract::{Held, Session, SessionError, Sink};
+use crate::model::Now;
 
 /// First bytes of the log profiler's stream, always little-endian.
 const MLPD: &[u8] = &MAGIC;

@@ -36,9 +36,10 @@ use super::process::Joining;
 use super::proto::detect::{Decision, Detector};
 use super::proto::requests::Agent;
 use super::proto::wire::{Framing, Part, ProtocolError, Token, Tokenizer, Violation};
-use crate::model::{Control, Now, Update};
+use crate::contract::{Control, Update};
+use crate::contract::{Held, Session, SessionError, Sink};
+use crate::model::Now;
 use crate::read::Order;
-use crate::sources::{Held, Session, SessionError, Sink};
 use mono_counters::numbers::Space;
 
 /// The settings of an inspector.

@@ -6,9 +6,10 @@ use bytes::BytesMut;
 
 use super::meter::identity::Peer;
 use super::session::{Inspector, Settings};
-use crate::model::{Control, ControlId, MetricSpec, Now, Stamp, Update};
+use crate::contract::{Control, Update};
+use crate::contract::{Session, SessionError, Sink};
+use crate::model::{ControlId, MetricSpec, Now, Stamp};
 use crate::read::Order;
-use crate::sources::{Session, SessionError, Sink};
 
 /// 2014-03-22 22:13:20 UTC in the agents' clock.
 pub(super) const T0: i64 = 130_400_000_000_000_000;

@@ -17,9 +17,10 @@ use super::streams::decode::{Stream, Streams};
 use super::streams::record::Observer;
 use super::wire::command::{self as wire, Event, Settings, StreamKind, Violation};
 use super::wire::dialogue::Dialogue;
+use crate::contract::{Control, Update};
+use crate::contract::{Held, Session, SessionError, Sink};
 use crate::meter::MergedLatencies;
-use crate::model::{Condition, Control, Memory, Now, Update};
-use crate::sources::{Held, Session, SessionError, Sink};
+use crate::model::{Condition, Memory, Now};
 
 /// Longest time from the connection to hello.
 const HELLO: Duration = Duration::from_secs(10);

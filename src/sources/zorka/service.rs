@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::meter::{MergedLatencies, MergedLatency, StackRows};
-use crate::model::{MetricItem, RowItem, Update};
-use crate::sources::Sink;
+use crate::model::{MetricItem, RowItem};
 use crate::sources::zorka::metrics as m;
 
 /// The counters of an agent that its service sums up, and those of the service.

@@ -23,10 +23,11 @@ use ways::Ways;
 
 use super::held::Held;
 use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
+use crate::contract::Control;
 use crate::events::Stream;
 use crate::model::{
-    Charge, Condition, Control, ControlId, Departure, EventKindId, Memory, Now, Purpose,
-    STATIC_ITEMS, SourceId, cut,
+    Charge, Condition, ControlId, Departure, EventKindId, Memory, Now, Purpose, STATIC_ITEMS,
+    SourceId, cut,
 };
 
 /// A peer. Shared by the task of its connection and the PMDA thread.
@@ -374,7 +375,7 @@ impl Peer {
         words.labels = labels;
     }
 
-    /// Tells processes of this name apart, if the protocol can: see [`crate::model::Identity`].
+    /// Tells processes of this name apart, if the protocol can: see [`crate::contract::Identity`].
     #[must_use]
     pub fn process(&self) -> Option<String> {
         lock(&self.words).process.clone()

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::model::Control;
+use crate::contract::Control;
 
 /// Most requests waiting for one peer.
 const REQUESTS_MAX: usize = 64;

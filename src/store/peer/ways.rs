@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RequestQueue;
-use crate::model::Control;
+use crate::contract::Control;
 
 /// How a new connection stands to others of the same process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

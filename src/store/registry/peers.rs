@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::{Change, Store, Table};
 use crate::catalogue::{AgentCell, Stat};
-use crate::model::{Departure, Identity, Manner, Now, SourceId, TableId};
+use crate::contract::Identity;
+use crate::model::{Departure, Manner, Now, SourceId, TableId};
 use crate::store::peer::{Beside, Liveness, Origin, Peer, RequestQueue};
 
 /// Time after the start in which peers connect that were there before: agents try again each few

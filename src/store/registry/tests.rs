@@ -3,7 +3,8 @@ use crate::catalogue::testkit::{self, TOY};
 use std::time::Duration;
 
 use crate::catalogue::{AgentCell, DYNAMIC_MAX, Stat};
-use crate::model::{Departure, Identity, MetricSpec, Now, Place, Semantics, Units, ValueType};
+use crate::contract::Identity;
+use crate::model::{Departure, MetricSpec, Now, Place, Semantics, Units, ValueType};
 use crate::store::held::Held;
 use crate::store::peer::RequestQueue;
 
@@ -111,9 +112,9 @@ fn a_silent_connection_is_taken_over_and_told_so() {
     let a = s.attach(TOY, &who("app:1"), &old, at(1)).expect("room");
     let b = s.attach(TOY, &who("app:1"), &new, at(500)).expect("room");
     assert!(Arc::ptr_eq(&a, &b));
-    assert_eq!(old.take(), vec![crate::model::Control::Replaced]);
+    assert_eq!(old.take(), vec![crate::contract::Control::Replaced]);
     s.detach(&a, &old, Departure::default(), at(501));
-    assert!(a.liveness.up() && a.post(crate::model::Control::Replaced));
+    assert!(a.liveness.up() && a.post(crate::contract::Control::Replaced));
 }
 
 #[test]
@@ -131,15 +132,15 @@ fn ways_to_one_process_do_not_replace_each_other() {
     let b = s.attach(TOY, &way(0, ("a", "0")), &best, at(1)).expect("room");
     let c = s.attach(TOY, &way(1, ("b", "2")), &again, at(2)).expect("room");
     assert!(Arc::ptr_eq(&a, &b) && Arc::ptr_eq(&b, &c));
-    assert_eq!((worse.take(), best.take()), (vec![crate::model::Control::Replaced], Vec::new()));
+    assert_eq!((worse.take(), best.take()), (vec![crate::contract::Control::Replaced], Vec::new()));
     let labels = || a.labels().into_iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>();
     assert_eq!(
         (a.address().as_str(), labels()),
         ("peer 0", vec!["program=of 0".to_owned(), "a=0".to_owned(), "b=1".to_owned(),])
     );
-    let ask = || a.post(crate::model::Control::Select(Vec::new()));
+    let ask = || a.post(crate::contract::Control::Select(Vec::new()));
     assert!(ask() && (best.take().len(), again.take().len()) == (1, 0));
-    a.post_all(&crate::model::Control::Select(Vec::new()));
+    a.post_all(&crate::contract::Control::Select(Vec::new()));
     assert_eq!((best.take().len(), again.take().len()), (1, 1));
     // The best one ends: requests go to the next, and the process is still there.
     s.detach(&a, &best, Departure::default(), at(3));

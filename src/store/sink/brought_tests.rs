@@ -4,8 +4,9 @@ use std::time::Duration;
 use super::PeerSink;
 use crate::catalogue::Stat;
 use crate::catalogue::testkit::{self, SHOP, STREAM, ware};
-use crate::model::{Departure, Identity, ParamId, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::{Identity, ParamId, Update};
+use crate::model::{Departure, Value};
 use crate::store::{Change, Limits, RequestQueue, Row, Store};
 
 fn store(limits: Limits) -> Arc<Store> {

@@ -18,12 +18,12 @@ use super::peer::{Peer, RequestQueue};
 use super::registry::{Store, duration};
 use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
+use crate::contract::{Control, EventParam, EventValue, Identity, ParamId, Update};
+use crate::contract::{OwnSink, Sink};
 use crate::events::{Batch, Later, Stream};
 use crate::model::{
-    Control, ControlId, Departure, EventKindId, EventParam, EventValue, Identity, Now, ParamId,
-    Pmid, SourceId, Stamp, TableId, Update, ValueType,
+    ControlId, Departure, EventKindId, Now, Pmid, SourceId, Stamp, TableId, ValueType,
 };
-use crate::sources::{OwnSink, Sink};
 
 /// Most slots of one session: the most counters that an agent can announce.
 const SLOTS_MAX: usize = 32_768;
@@ -295,8 +295,8 @@ impl OwnSink for PeerSink {
         self.count_io(0, bytes);
     }
 
-    fn held(&self) -> crate::sources::Held {
-        crate::sources::Held {
+    fn held(&self) -> crate::contract::Held {
+        crate::contract::Held {
             own: self.memory(),
             shared: self.peer.as_ref().map_or(0, |p| p.charged()),
         }

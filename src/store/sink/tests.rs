@@ -7,9 +7,10 @@ use crate::catalogue::testkit::{
     self, BUCKET, BUCKET_COUNT, BUCKET_MAX, COLOUR, SAMPLE, SHOP, STREAM, STREAM_BYTES,
     STREAM_DELAY, TOY,
 };
+use crate::contract::SampleValue;
 use crate::events::{HighRes, Records, Scalar, Unpacked};
 use crate::model::{
-    Departure, MetricSpec, Place, STATIC_ITEMS, SampleValue, Semantics, StreamKind, Units, Value,
+    Departure, MetricSpec, Place, STATIC_ITEMS, Semantics, StreamKind, Units, Value,
 };
 
 #[test]

@@ -5,10 +5,9 @@ use std::num::NonZeroU16;
 use super::totals::growth;
 use super::{BATCH_MAX, PeerSink, SLOTS_MAX, Target, batch};
 use crate::catalogue::Stat;
+use crate::contract::SampleValue;
 use crate::events::flags;
-use crate::model::{
-    EventKindId, MetricItem, MetricSpec, Place, SampleValue, Stamp, Value, ValueType,
-};
+use crate::model::{EventKindId, MetricItem, MetricSpec, Place, Stamp, Value, ValueType};
 use crate::store::log_throttle::LogThrottle;
 use crate::store::peer::Kept;
 

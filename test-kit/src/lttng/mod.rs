@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 pub use observed::{Observed, crc};
+use pmdaapm::contract::SessionError;
 use pmdaapm::model::{Now, Stamp};
-use pmdaapm::sources::SessionError;
 use pmdaapm::sources::lttng::viewer::{
     Lister, Listing, OpenStreams, Pattern, Reading, Refused, Roster, SESSIONS, SessionInfo,
     Settings,

@@ -35,7 +35,7 @@ use trouble::Trouble;
 use super::meter::Meter;
 use super::nettrace::{Event, EventType};
 use super::wanted::METERS;
-use crate::sources::Sink;
+use crate::contract::Sink;
 
 /// The name of events that report a counter.
 const EVENT_COUNTERS: &str = "EventCounters";
@@ -58,7 +58,7 @@ pub struct Counters {
 
 impl Counters {
     /// The identity is known: the sink's updates before were
-    /// [`Update::Identity`](crate::model::Update::Identity). Metrics and rows are defined anew.
+    /// [`Update::Identity`](crate::contract::Update::Identity). Metrics and rows are defined anew.
     /// `name`: the instance name.
     pub fn start(&mut self, name: &str) {
         self.names = Names::default();

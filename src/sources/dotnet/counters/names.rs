@@ -1,8 +1,8 @@
 //! The metrics that one process defines: their slots, and how many there may be.
 
 use super::spec::Description;
-use crate::model::Update;
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::sources::dotnet::limits;
 
 /// Slots of one process's metrics. They are even: those of fields in records are odd.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 use super::Counters;
-use crate::model::{MetricSpec, Update, Value, ValueType};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricSpec, Value, ValueType};
 use crate::sources::dotnet::meter::{Meter, Settings};
 use crate::sources::dotnet::metrics::{METER_LIMITED, METER_OWNER, SERIES, SERIES_UPDATES};
 use crate::sources::dotnet::nettrace::{Event, Header, Reader, Visitor};

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::published::Published;
 use super::spec::clean;
-use crate::model::{Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::Value;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics::{METER_LIMITED, METER_OWNER};
 use crate::sources::dotnet::utf16::Utf16;

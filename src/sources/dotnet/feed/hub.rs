@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::process::Fed;
+use crate::contract::Sinks;
 use crate::model::Now;
-use crate::sources::Sinks;
 use crate::sources::dotnet::{Config, clr, limits};
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReader};
 

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::hub::VERSIONS;
-use crate::model::{Departure, Identity, Now, Stamp, Update, Value};
-use crate::sources::OwnSink;
+use crate::contract::OwnSink;
+use crate::contract::{Identity, Update};
+use crate::model::{Departure, Now, Stamp, Value};
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::{At, Settings};
 use crate::sources::dotnet::records::Origin;

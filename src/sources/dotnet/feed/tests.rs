@@ -11,11 +11,12 @@ use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::{Hub, PROVIDER};
-use crate::model::{Departure, MetricItem, Now, Stamp, Update};
+use crate::contract::Update;
+use crate::contract::{OwnSink, Sink, Sinks};
+use crate::model::{Departure, MetricItem, Now, Stamp};
 use crate::sources::dotnet::nettrace::{Event, Reader, Visitor};
 use crate::sources::dotnet::{Config, clr, limits, metrics as m};
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReaders};
-use crate::sources::{OwnSink, Sink, Sinks};
 
 /// All updates of all processes.
 #[derive(Clone, Default)]

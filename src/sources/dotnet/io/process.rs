@@ -16,7 +16,9 @@ use super::found::Found;
 use super::lines::Lines;
 use super::reading::{Reading, aligned};
 use crate::clock::now;
-use crate::model::{Control, Now, Update};
+use crate::contract::{Control, Update};
+use crate::contract::{Held, Sink};
+use crate::model::Now;
 use crate::net::Peers;
 use crate::net::guard::Guard;
 use crate::net::ledger::Ledger;
@@ -28,7 +30,6 @@ use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::{Choice, Command, Failure, Line, Process, Reach};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
 use crate::sources::dotnet::target::{Access, Target, Via};
-use crate::sources::{Held, Sink};
 use crate::store::{PeerSink, RequestQueue};
 
 /// Time between two ticks.

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
+use crate::contract::Sink;
 use crate::model::Now;
 use crate::net::guard::{Guard, Guarded};
-use crate::sources::Sink;
 use crate::sources::dotnet::session::End;
 use crate::sources::dotnet::stream::{Parts, Stream, Ticks};
 

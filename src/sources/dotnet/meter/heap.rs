@@ -1,7 +1,8 @@
 //! Generations of the heap of one process: counts, times and sizes.
 
-use crate::model::{RowItem, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::RowItem;
 use crate::sources::cells::{Layout, Rows, bind};
 use crate::sources::dotnet::clr::gc_reason;
 use crate::sources::dotnet::metrics as m;

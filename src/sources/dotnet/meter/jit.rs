@@ -2,7 +2,7 @@
 
 use super::occurrence::{At, Occurrence};
 use super::system::Deferred;
-use crate::sources::Sink;
+use crate::contract::Sink;
 use crate::sources::cells::{Figures, Layout, Open, Rows};
 use crate::sources::dotnet::clr::{Decoded, tier};
 use crate::sources::dotnet::metrics as m;

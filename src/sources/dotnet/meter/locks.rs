@@ -4,7 +4,7 @@ use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
 use super::occurrence::{At, Occurrence};
-use crate::sources::Sink;
+use crate::contract::Sink;
 use crate::sources::cells::{Figures, Histogram, Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 

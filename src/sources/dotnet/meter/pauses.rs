@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::meter::{Latency, MergedLatency};
-use crate::model::{Update, Value};
-use crate::sources::Sink;
+use crate::model::Value;
 use crate::sources::cells::{Figures, Histogram, Longest};
 use crate::sources::dotnet::metrics as m;
 

@@ -6,11 +6,12 @@ use super::counter::Counter;
 use super::occurrence::{At, Occurrence};
 use super::sums::Sums;
 use super::system::{OfGeneration, Report, System};
+use crate::contract::Update;
+use crate::contract::{Sink, start_counters};
 use crate::meter::MergedLatency;
-use crate::model::{MetricItem, Update};
+use crate::model::MetricItem;
 use crate::sources::dotnet::clr::Decoded;
 use crate::sources::dotnet::metrics as m;
-use crate::sources::{Sink, start_counters};
 
 /// Time without an event after which memory is freed: most processes are idle.
 const IDLE: Duration = Duration::from_secs(15);

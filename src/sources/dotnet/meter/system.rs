@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::agreed::Agreed;
 use super::counter::Counter;
-use crate::model::{MetricItem, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricItem, Value};
 use crate::sources::dotnet::metrics as m;
 
 /// Bytes in the runtime's MB.

@@ -1,7 +1,7 @@
 //! Waits of threads that are no waits for locks.
 
 use super::occurrence::At;
-use crate::sources::Sink;
+use crate::contract::Sink;
 use crate::sources::cells::{Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 

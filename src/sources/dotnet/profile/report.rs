@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::weigh::Named;
 use crate::catalogue::OTHER;
-use crate::model::{RowItem, TableId, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{RowItem, TableId};
 use crate::sources::dotnet::metrics as m;
 
 /// A finished burst.

@@ -4,8 +4,9 @@ use std::io::Read;
 use bytes::BytesMut;
 
 use super::{Clock, Profile};
-use crate::model::{RowItem, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::RowItem;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics as m;
 

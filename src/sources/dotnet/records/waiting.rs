@@ -1,9 +1,9 @@
 //! Records that wait for the end of their batch of events, in which the threads of a process follow
 //! one another (docs/protocols/dotnet.md 3).
 
+use crate::contract::Sink;
 use crate::events::Batch;
 use crate::model::{EventKindId, Stamp};
-use crate::sources::Sink;
 use crate::sources::dotnet::limits::WAITING;
 use crate::sources::dotnet::metrics::EVENT_KINDS;
 

@@ -2,10 +2,11 @@
 
 use super::lookup::Origin;
 use super::text::{push_guid, push_utf16};
+use crate::contract::ParamId;
+use crate::contract::Sink;
 use crate::events::flags::{ID, PARENT};
 use crate::events::{Batch, TextWriter};
-use crate::model::{ParamId, ParamItem, Stamp};
-use crate::sources::Sink;
+use crate::model::{ParamItem, Stamp};
 use crate::sources::dotnet::metrics::{P_ID, P_PARENT, P_THREAD, P_THREAD_NAME};
 
 /// The newest record of a batch.

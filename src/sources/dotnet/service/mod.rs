@@ -7,9 +7,10 @@ mod serving;
 pub(super) use serving::Serving;
 
 use super::metrics as m;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::meter::MergedLatency;
-use crate::model::{Now, Update};
-use crate::sources::Sink;
+use crate::model::Now;
 
 /// Slot of the program's row.
 const SLOT: u32 = 0;

@@ -4,9 +4,10 @@ use std::ops::{Deref, DerefMut};
 
 use super::{SLOT, program};
 use crate::catalogue::OTHER;
+use crate::contract::Sink;
+use crate::contract::{ParamId, Update};
 use crate::events::Batch;
-use crate::model::{EventKindId, MetricItem, ParamId, Pmid, RowItem, TableId, Update, ValueType};
-use crate::sources::Sink;
+use crate::model::{EventKindId, MetricItem, Pmid, RowItem, TableId, ValueType};
 use crate::sources::dotnet::metrics as m;
 
 /// Counters of a process, and those of its program.
@@ -174,7 +175,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::model::Identity;
+    use crate::contract::Identity;
 
     /// Rows by table and slot, and their sums.
     #[derive(Default)]

@@ -18,8 +18,9 @@ use bytes::BytesMut;
 
 use super::metrics as m;
 use super::nettrace::Reader;
-use crate::model::{MetricItem, Now, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricItem, Now, Value};
 use visit::{State, Visit};
 
 /// The stream of one CollectTracing session.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::frames::Frames;
+use crate::contract::Sink;
 pub use crate::meter::MergedLatencies;
 use crate::meter::MergedLatency;
 use crate::model::Now;
-use crate::sources::Sink;
 use crate::sources::dotnet::counters::Counters;
 use crate::sources::dotnet::meter::{Meter, Settings};
 use crate::sources::dotnet::records::{self, Lookup, Records};

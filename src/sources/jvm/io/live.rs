@@ -8,12 +8,12 @@ use super::files::{bounds, usage};
 use super::finder::{Access, Report};
 use super::region::Region;
 use crate::clock::now;
+use crate::contract::{OwnSink, Sinks};
 use crate::host::Host;
 use crate::model::{Charge, Departure, Now};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::meter::Meter;
 use crate::sources::jvm::process::{State, Who};
-use crate::sources::{OwnSink, Sinks};
 use crate::store::LogThrottle;
 
 /// Readings between two charges of memory.

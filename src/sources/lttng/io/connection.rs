@@ -11,9 +11,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now;
+use crate::contract::SessionError;
 use crate::model::Now;
 use crate::net::ledger::{Full, Ledger};
-use crate::sources::SessionError;
 use crate::sources::lttng::{Collector, Reader, viewer::End};
 
 /// Time limit of connecting and of sending.

@@ -7,14 +7,15 @@ use super::super::metrics::{
     CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_FIELDS, P_STREAM,
 };
 use super::parameter::{Field, is_byte, provider};
+use crate::contract::OwnSink;
+use crate::contract::{ParamId, Update};
 use crate::ctf::schema::{Encoding, Mappings, Scope};
 use crate::ctf::show::IntegerFormat;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};
 use crate::events::flags::{END, POINT, START};
 use crate::events::glob;
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
-use crate::model::{MetricSpec, ParamId, Pmid, Stamp, Update, ValueType};
-use crate::sources::OwnSink;
+use crate::model::{MetricSpec, Pmid, Stamp, ValueType};
 
 /// Which events become records: those that match a pattern of `records` and none of `count_only`.
 /// All other events are only counted.

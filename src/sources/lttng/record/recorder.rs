@@ -3,8 +3,8 @@
 use super::super::metrics::RECORD;
 use super::class::{Definitions, RecordFilter};
 use super::packer::{Packer, pass_fields};
+use crate::contract::OwnSink;
 use crate::ctf::{Event, EventVisitor, NodeId, Packed, Visitor};
-use crate::sources::OwnSink;
 
 /// Bytes of packed records after which they are appended to the stream.
 const BATCH: usize = 64 << 10;

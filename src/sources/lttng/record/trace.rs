@@ -10,12 +10,12 @@ use super::packer::{Packer, RecordBuffers};
 use super::recorder::Recorder;
 use super::tap::{Tap, Tapped, Taps};
 use super::timestamps::Timestamps;
+use crate::contract::OwnSink;
 use crate::ctf::{
     self, DiscardTracker, Discarded, EventVisitor, Mark, Node, NodeId, Packet, PacketError, Visitor,
 };
 use crate::events::Later;
 use crate::model::{Now, Stamp};
-use crate::sources::OwnSink;
 use crate::sources::foreign::ForeignReaders;
 
 /// Most errors reported for one piece of metadata; a broken trace has one for each declaration.

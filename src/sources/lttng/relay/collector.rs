@@ -15,9 +15,9 @@ use super::super::viewer::{
 use super::own_viewers::OwnViewers;
 use super::reader::{Common, Reader, locked};
 use super::session::{Session, instance};
+use crate::contract::{SessionError, Sinks};
 use crate::model::{Manner, Now};
 use crate::sources::foreign::ForeignReaders;
-use crate::sources::{SessionError, Sinks};
 
 /// Most sessions that are instances at the same time.
 const NAMES: usize = 1024;

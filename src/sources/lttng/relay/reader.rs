@@ -14,9 +14,9 @@ use super::super::viewer::{
 use super::own_viewers::{OwnViewer, OwnViewers};
 use super::reason::refusal;
 use super::session::Session;
+use crate::contract::{Held, SessionError, Sinks};
 use crate::model::{Manner, Now};
 use crate::sources::foreign::ForeignReaders;
-use crate::sources::{Held, SessionError, Sinks};
 
 /// State shared by all sessions of a relay daemon.
 #[derive(Clone)]

@@ -9,9 +9,10 @@ use super::super::record::{
     Definitions, RecordBuffers, RecordContext, RecordFilter, StreamPosition, Trace,
 };
 use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
-use crate::model::{Departure, Identity, Manner, MetricItem, Now, Stamp, Update, Value};
+use crate::contract::{Held, OwnSink, Sinks, start_counters};
+use crate::contract::{Identity, Update};
+use crate::model::{Departure, Manner, MetricItem, Now, Stamp, Value};
 use crate::sources::foreign::ForeignReaders;
-use crate::sources::{Held, OwnSink, Sinks, start_counters};
 
 /// Most characters of host and of session name in an instance name.
 const NAME_PART: usize = 100;

@@ -9,8 +9,8 @@ use bytes::{Buf, BytesMut};
 use super::limits;
 use super::model::Relayd;
 use super::wire::{self, ProtocolError, Request, malformed};
+use crate::contract::SessionError;
 use crate::model::Now;
-use crate::sources::SessionError;
 
 /// Progress of parsing the reply at the front of the input.
 pub(super) enum Step {

@@ -10,8 +10,8 @@ use super::limits;
 use super::model::{Relayd, SessionInfo};
 use super::settings::Settings;
 use super::wire::{self, ProtocolError, Request, malformed};
+use crate::contract::SessionError;
 use crate::model::Now;
-use crate::sources::SessionError;
 
 /// Least time between two listings for each session that is listed.
 const EACH: Duration = Duration::from_millis(1);

@@ -2,8 +2,8 @@
 
 use super::Access;
 use super::meter::Meter;
+use crate::contract::Sink;
 use crate::read::Order;
-use crate::sources::Sink;
 use crate::sources::mono::process::{Facts, Host, Processes, Said, Via, Way};
 
 /// No process is known by its connections.

@@ -5,9 +5,10 @@ use super::categories::end;
 use super::layout::{Figures, PAGE, Refusal, figures};
 use super::page::Page;
 use super::user::UserCounters;
-use crate::model::{Condition, MetricItem, Update, Value};
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{Condition, MetricItem, Value};
 use crate::read::Order;
-use crate::sources::Sink;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Seat, Share, Shown, Stage, Sum, Tally, Way};
 

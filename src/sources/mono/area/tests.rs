@@ -8,9 +8,10 @@ use serde_json::Value as Json;
 
 use super::layout::{Figures, figures};
 use super::*;
-use crate::model::{MetricItem, RowItem, Update, Value};
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricItem, RowItem, Value};
 use crate::read::Order;
-use crate::sources::Sink;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{
     Facts, Host, Processes, Said, Seat, Share, Stage, Sum, Via, Way,

@@ -7,8 +7,9 @@ use mono_counters::numbers::{Numbers, Space};
 
 use super::categories::{UserCounter, each};
 use super::page::Page;
-use crate::model::{Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::Value;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::{mapping::Mapping, spec::Description};
 

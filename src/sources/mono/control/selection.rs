@@ -14,8 +14,9 @@ use bytes::BytesMut;
 
 use super::pending_requests::{Answer, PendingRequests};
 use super::request_queue::{Origin, QueuedRequest, RequestQueue};
-use crate::model::{ControlId, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::ControlId;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::counters::{Counters, listed};
 use crate::sources::mono::meter::pattern::Pattern;

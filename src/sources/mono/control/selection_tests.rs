@@ -1,7 +1,7 @@
 use super::*;
-use crate::model::Control;
+use crate::contract::Control;
+use crate::contract::Session;
 use crate::read::Order;
-use crate::sources::Session;
 use crate::sources::mono::Settings;
 use crate::sources::mono::metrics::{ADD, LIST, REMOVE};
 use crate::sources::mono::testkit::{

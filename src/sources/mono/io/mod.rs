@@ -17,7 +17,7 @@ use super::meter::pattern::Pattern;
 use super::process::{Joining, Processes, Via};
 use super::session::Settings;
 use super::stream;
-use crate::model::Control;
+use crate::contract::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
 use crate::sources::{Context, Running};
 

@@ -2,7 +2,8 @@
 //! them as two CONSTANT counters (docs/protocols/mono-counters.md section 6). Without these the
 //! operating system may know the process; else the connection or file names the peer.
 
-use crate::model::{Identity, SampleValue, Value, cut};
+use crate::contract::{Identity, SampleValue};
+use crate::model::{Value, cut};
 use crate::sources::mono::process::{Said, tidy};
 use mono_counters::numbers::{Kind, Numbers, Space, section};
 

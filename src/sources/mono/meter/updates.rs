@@ -8,8 +8,9 @@ use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
 use super::counters::Counters;
 use super::identity::Peer;
 use super::identity::{IdentityCounter, ProcessInfo};
-use crate::model::{Identity, Now, SampleValue, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::{Identity, SampleValue, Update};
+use crate::model::{Now, Value};
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{
     COUNTERS, DIALECT, INTERVAL, JIT_METHODS, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::mapping::Mapping;
-use crate::model::{SampleValue, Semantics, Value, ValueType};
+use crate::contract::SampleValue;
+use crate::model::{Semantics, Value, ValueType};
 use crate::read::{Cursor, Order};
 use mono_counters::numbers::Kind;
 

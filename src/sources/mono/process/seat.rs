@@ -8,7 +8,8 @@ use super::processes::Processes;
 use super::share::{Share, Way};
 use super::stage::Stage;
 use super::tally::Tally;
-use crate::model::{Identity, cut};
+use crate::contract::Identity;
+use crate::model::cut;
 
 /// Bytes of the command line in the label `command`.
 const COMMAND: usize = 200;

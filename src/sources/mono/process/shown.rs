@@ -3,8 +3,9 @@
 use super::seat::Seat;
 use super::share::Way;
 use super::stage::Stage;
-use crate::model::{Update, Value, cut};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{Value, cut};
 use crate::sources::mono::metrics as m;
 
 /// Bytes of a command line.

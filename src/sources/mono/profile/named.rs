@@ -6,9 +6,10 @@ use foldhash::fast::RandomState;
 
 use super::method::method;
 use super::state::State;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::meter::folded;
-use crate::model::{RowItem, Update};
-use crate::sources::Sink;
+use crate::model::RowItem;
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::runtime::Names;

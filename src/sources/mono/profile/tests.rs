@@ -6,8 +6,9 @@ use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::{Names, Profile};
-use crate::model::{RowItem, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::RowItem;
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Decoder, Event, Header, Visitor};

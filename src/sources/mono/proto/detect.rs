@@ -17,8 +17,8 @@
 //! records the byte at which it failed or was done, and the earliest of these bytes decides.
 
 use super::wire::{Framing, Token, Tokenizer, Violation};
+use crate::contract::SessionError;
 use crate::read::Order;
-use crate::sources::SessionError;
 use crate::sources::mono::limits;
 
 /// Bytes that all readers decode between two checks of the decision; most streams are decided

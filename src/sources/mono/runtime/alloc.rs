@@ -2,7 +2,7 @@
 
 use super::names::{Names, type_name};
 use super::rows::Pending;
-use crate::sources::Sink;
+use crate::contract::Sink;
 use crate::sources::cells::{Figures, Layout};
 use crate::sources::mono::metrics as m;
 

@@ -10,8 +10,9 @@
 //! generation of the other steps means nothing.
 
 use super::rows::Fixed;
-use crate::model::{Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::Value;
 use crate::sources::cells::{Figures, Histogram, Longest, Open};
 use crate::sources::mono::limits::PAUSES;
 use crate::sources::mono::metrics as m;

@@ -1,7 +1,7 @@
 //! GC handles in use.
 
-use crate::model::Update;
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::sources::cells::bind;
 use crate::sources::mono::metrics as m;
 

@@ -2,7 +2,7 @@
 
 use super::names::{Names, is_lock, site};
 use super::rows::Pending;
-use crate::sources::Sink;
+use crate::contract::Sink;
 use crate::sources::cells::{Figures, Histogram, Layout, Open};
 use crate::sources::mono::limits::FRAMES_OF_WAIT;
 use crate::sources::mono::metrics as m;

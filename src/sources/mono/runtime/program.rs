@@ -1,7 +1,8 @@
 //! Sums over all processes of a program, which go on when a process ends and another one starts.
 
-use crate::model::{RowItem, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::RowItem;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Sum, Tally};
 

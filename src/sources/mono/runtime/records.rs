@@ -8,9 +8,10 @@ use super::gc::Pause;
 use super::locks::{Waited, waiting};
 use super::names::{Names, site, type_name};
 use super::rows::UNKNOWN;
+use crate::contract::Sink;
+use crate::contract::{EventParam, Update};
 use crate::events::flags::POINT;
-use crate::model::{EventKindId, EventParam, Stamp, Update, cut};
-use crate::sources::Sink;
+use crate::model::{EventKindId, Stamp, cut};
 use crate::sources::cells::Figures;
 use crate::sources::mono::limits::{
     CONTENTION_RECORD, LIVE_THREADS, RECORD_STACK, RECORDS_A_SECOND, THREAD_NAME, WAITING_RECORDS,

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::model::{MetricItem, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricItem, Value};
 use crate::sources::cells::Figures;
 use crate::sources::mono::limits::LIVE_THREADS;
 use crate::sources::mono::metrics as m;

@@ -1,7 +1,8 @@
 //! Counters since the start of the process, as static metrics.
 
-use crate::model::{MetricItem, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricItem, Value};
 use crate::sources::mono::metrics as m;
 
 /// Nanoseconds in Mono's unit of time.

@@ -6,7 +6,7 @@
 use mono_counters::numbers::section::FIRST;
 use mono_counters::numbers::{Numbers, Space, kind};
 
-use crate::model::SampleValue;
+use crate::contract::SampleValue;
 use crate::read::Order;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::counters::{Bounds, Counters};

@@ -9,7 +9,9 @@ use super::controls;
 use super::counters::StreamCounters;
 use super::state::State;
 use super::visit::Visit;
-use crate::model::{Control, Now, Update};
+use crate::contract::{Control, Update};
+use crate::contract::{Held, Session, SessionError, Sink};
+use crate::model::Now;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::identity::Peer;
 use crate::sources::mono::meter::pattern::Pattern;
@@ -17,7 +19,6 @@ use crate::sources::mono::meter::updates::Updates;
 use crate::sources::mono::mlpd::{Decoder, FileDecoder, MlpdError};
 use crate::sources::mono::process::Joining;
 use crate::sources::mono::session::Settings as SessionSettings;
-use crate::sources::{Held, Session, SessionError, Sink};
 
 /// What a stream needs of its host.
 #[derive(Clone, Copy, Debug)]

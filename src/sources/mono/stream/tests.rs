@@ -12,14 +12,15 @@ use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::{Settings, Stream};
-use crate::model::{Control, ControlId, Now, Stamp, Units};
+use crate::contract::Control;
+use crate::contract::{Session, SessionError};
+use crate::model::{ControlId, Now, Stamp, Units};
 use crate::sources::mono::front::Front;
 use crate::sources::mono::meter::identity::Peer;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Facts, Host, Joining, Processes, Said, Share, Via, Way};
 use crate::sources::mono::session::Settings as SessionSettings;
 use crate::sources::mono::testkit::RecordedUpdates;
-use crate::sources::{Session, SessionError};
 
 /// A session, its output and its time.
 struct Talk {

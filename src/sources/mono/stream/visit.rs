@@ -2,8 +2,8 @@
 
 use super::counters::Feeds;
 use super::state::State;
+use crate::contract::Sink;
 use crate::model::Now;
-use crate::sources::Sink;
 use crate::sources::mono::limits;
 use crate::sources::mono::mlpd::{Act, BadBuffer, Buffer, Event, Header, Visitor};
 use crate::sources::mono::process::Share;

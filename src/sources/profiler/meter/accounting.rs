@@ -9,9 +9,10 @@ use foldhash::fast::RandomState;
 
 use super::marks::Marks;
 use super::service::Service;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::meter::{Latency, bucket_of};
-use crate::model::{MetricItem, Now, Update, Value};
-use crate::sources::Sink;
+use crate::model::{MetricItem, Now, Value};
 use crate::sources::profiler::dictionary::method_name::method_name;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;

@@ -6,10 +6,12 @@ use std::time::Duration;
 use super::accounting::{Accounting, REST};
 use super::marks::Marks;
 use super::stacks::Stacks;
+use crate::contract::Sink;
+use crate::contract::start_counters;
+use crate::contract::{EventParam, Identity, Update};
 use crate::events::flags::POINT;
 use crate::meter::MergedLatencies;
-use crate::model::{EventParam, Identity, Now, RowItem, Stamp, Update, Value};
-use crate::sources::Sink;
+use crate::model::{Now, RowItem, Stamp, Value};
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::{clean, is_loss_report};
 use crate::sources::profiler::metrics::{self as m, ns};
@@ -23,7 +25,6 @@ use crate::sources::profiler::streams::record::{
 use crate::sources::profiler::streams::short_event::{ShortEvents, StepCounts, StepVisitor};
 use crate::sources::profiler::wire::command::{Hello, Opened};
 use crate::sources::profiler::wire::identity::PodName;
-use crate::sources::start_counters;
 
 /// Bytes of one part of an instance name, at most.
 const NAME_PART: usize = 100;

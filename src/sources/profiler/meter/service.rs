@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::meter::{MergedLatencies, MergedLatency, StackRows};
-use crate::model::{MetricItem, Now, RowItem, Update};
-use crate::sources::Sink;
+use crate::model::{MetricItem, Now, RowItem};
 use crate::sources::profiler::metrics::{self as m, ns};
 
 /// The counters of a pod that its service sums up, and those of the service.

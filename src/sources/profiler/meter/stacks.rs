@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use crate::contract::Sink;
 use crate::meter::{CallTree, ROOT, StackName, StackRows, StackTimes};
-use crate::sources::Sink;
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
 use crate::sources::profiler::metrics::ns;

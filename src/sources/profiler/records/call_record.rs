@@ -6,12 +6,10 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 
 use super::pack::Headers;
+use crate::contract::Sink;
+use crate::contract::{EventParam, EventValue, ParamId, Update};
 use crate::events::flags::POINT;
-use crate::model::{
-    EventParam, EventValue, MetricSpec, ParamId, Place, Semantics, Stamp, Units, Update, ValueType,
-    component,
-};
-use crate::sources::Sink;
+use crate::model::{MetricSpec, Place, Semantics, Stamp, Units, ValueType, component};
 use crate::sources::profiler::dictionary::method_name::nameless;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;

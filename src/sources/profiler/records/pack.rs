@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::call_record::{CallRecords, ParamRole, Reported, cut_value, push_other};
+use crate::contract::ParamId;
+use crate::contract::Sink;
 use crate::events::flags::POINT;
 use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
-use crate::model::{ParamId, ParamItem, Pmid, Stamp};
-use crate::sources::Sink;
+use crate::model::{ParamItem, Pmid, Stamp};
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::nameless;
 use crate::sources::profiler::limits;

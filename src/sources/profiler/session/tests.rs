@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::model::{EventValue, MetricItem, ParamId, RowItem, TableId, Value};
+use crate::contract::{EventValue, ParamId};
+use crate::model::{MetricItem, RowItem, TableId, Value};
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics as m;
 use crate::sources::profiler::testkit::Bytes;

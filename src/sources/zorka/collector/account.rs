@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::Collector;
 use super::scratch::Scratch;
-use crate::model::{Now, Update, Value};
+use crate::contract::Update;
+use crate::model::{Now, Value};
 use crate::sources::zorka::limits::{WAITING, WAITING_BYTES};
 use crate::sources::zorka::meter::agent::TraceContext;
 use crate::sources::zorka::metrics as m;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::outcome::{Outcome, Reply};
 use super::{Collector, account};
+use crate::contract::http::Request;
 use crate::model::Now;
-use crate::sources::http::Request;
 use crate::sources::zorka::limits::{JSON, NAME, PAUSE};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;

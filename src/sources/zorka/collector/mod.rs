@@ -23,10 +23,10 @@ use super::limits::HOST_SHOWN;
 use super::meter::agent::Settings;
 use super::records::Allowed;
 use super::session::{Agent, Directory, Kind, Registry};
+use crate::contract::Sinks;
+use crate::contract::http::{Answer, ConnectionId, HttpService, Request};
 use crate::meter::MergedLatencies;
 use crate::model::{Charge, Memory, Now, Purpose};
-use crate::sources::Sinks;
-use crate::sources::http::{Answer, ConnectionId, HttpService, Request};
 
 /// The first bytes of the protocol that zorka spoke before HTTP (docs/protocols/zorka.md 1).
 const ZICO: [u8; 4] = [0x21, 0xc0, 0xba, 0xbe];

@@ -2,11 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::model::{Now, RowItem, TableId, Update};
-use crate::sources::http::Answer;
+use crate::contract::Update;
+use crate::contract::http::Answer;
+use crate::contract::{OwnSink, Sinks};
+use crate::model::{Now, RowItem, TableId};
 use crate::sources::zorka::limits::PAUSE;
 use crate::sources::zorka::metrics as m;
-use crate::sources::{OwnSink, Sinks};
 
 /// What a path is for (docs/protocols/zorka.md 10.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{Collector, account};
-use crate::model::{Departure, Identity, Now, Update};
-use crate::sources::http::{ConnectionId, Request};
+use crate::contract::http::{ConnectionId, Request};
+use crate::contract::{Identity, Update};
+use crate::model::{Departure, Now};
 use crate::sources::zorka::limits::{REFUSED, SESSION_AGE};
 use crate::sources::zorka::meter::agent::Meter;
 use crate::sources::zorka::session::{Agent, Kind, State, digits};

@@ -6,13 +6,14 @@ use super::copies::Copies;
 use super::counters::Counters;
 pub(crate) use super::walk::Settings;
 use super::walk::{Sums, Walked};
+use crate::contract::Update;
+use crate::contract::{Sink, start_counters};
 use crate::meter::MergedLatencies;
-use crate::model::{MetricItem, Now, Update, Value};
+use crate::model::{MetricItem, Now, Value};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
 use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::{Dialect, FLAG_CLOSED, NONE, TraceBody};
-use crate::sources::{Sink, start_counters};
 
 /// Time without a trace after which caches are freed: most agents are idle.
 const IDLE: Duration = Duration::from_secs(15);

@@ -1,7 +1,8 @@
 //! Sums of the static metrics of one agent.
 
-use crate::model::{MetricItem, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::MetricItem;
 
 /// Items of this source's metrics: a bit for each.
 const ITEMS: usize = u64::BITS as usize;

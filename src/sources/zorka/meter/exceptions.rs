@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::rows::{Layout, Of, Rows};
 use super::text::clean;
-use crate::model::Update;
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::sources::zorka::limits::CLASSES;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;

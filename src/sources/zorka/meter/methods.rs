@@ -7,8 +7,8 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use super::text::clean;
-use crate::model::Update;
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;

@@ -5,8 +5,9 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use crate::model::{RowItem, TableId, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{RowItem, TableId};
 
 /// A table, the metrics that are sums, and the most keys with a row of their own.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use foldhash::fast::RandomState;
 
 use super::methods::{REST, write_name};
 use crate::catalogue::OTHER;
+use crate::contract::Sink;
 use crate::meter::{NodeRow, ROOT, StackName, StackTimes};
-use crate::sources::Sink;
 use crate::sources::zorka::limits::STACK_DEPTH;
 use crate::sources::zorka::names::Names;
 use crate::sources::zorka::service::Service;
@@ -113,7 +113,7 @@ impl Stacks {
 
     /// Reports the times since the last report. A full tree is made anew.
     pub(crate) fn report(&mut self, service: &Service, sink: &mut dyn Sink) {
-        let update = |update: crate::model::Update<'_>| sink.update(update);
+        let update = |update: crate::contract::Update<'_>| sink.update(update);
         self.times.report(service.stacks(), 1, |_, _| StackName::Hidden, update);
         if self.times.tree.is_full() {
             self.clear(service, sink);
@@ -123,9 +123,9 @@ impl Stacks {
     /// Frees all stacks; their rows stay in the store.
     pub(crate) fn clear(&mut self, service: &Service, sink: &mut dyn Sink) {
         if !self.times.tree.nodes.is_empty() {
-            let update = |update: crate::model::Update<'_>| sink.update(update);
+            let update = |update: crate::contract::Update<'_>| sink.update(update);
             self.times.report(service.stacks(), 1, |_, _| StackName::Hidden, update);
-            let update = |update: crate::model::Update<'_>| sink.update(update);
+            let update = |update: crate::contract::Update<'_>| sink.update(update);
             self.times.retain(service.stacks(), std::iter::empty(), update);
             *self = Self::default();
         }

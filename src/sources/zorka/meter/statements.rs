@@ -3,8 +3,8 @@
 use super::rows::{Layout, Of, Rows};
 use super::sql::{key, normalise};
 use super::types::SpanSums;
-use crate::model::Update;
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::sources::zorka::limits::STATEMENTS;
 use crate::sources::zorka::metrics as m;
 

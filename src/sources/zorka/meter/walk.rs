@@ -10,7 +10,7 @@ use super::methods::Methods;
 use super::stacks::{Called, OUTERMOST, Stacks};
 use super::statements::Statements;
 use super::types::{SpanSums, Types};
-use crate::sources::Sink;
+use crate::contract::Sink;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
 use crate::sources::zorka::service::Service;

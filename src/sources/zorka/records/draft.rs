@@ -2,8 +2,9 @@
 
 use arrayvec::ArrayVec;
 
-use crate::model::{EventKindId, EventParam, ParamItem, Stamp, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::{EventParam, Update};
+use crate::model::{EventKindId, ParamItem, Stamp};
 use crate::sources::zorka::metrics::PARAMS;
 
 const MAX: usize = PARAMS.len();

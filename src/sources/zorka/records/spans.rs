@@ -8,9 +8,9 @@ use super::draft::Draft;
 use super::shape::{Counted, Shape};
 use super::text::{public, push, push_id};
 use super::top::Top;
+use crate::contract::Sink;
 use crate::events::flags::{ID, PARENT, POINT};
 use crate::model::Stamp;
-use crate::sources::Sink;
 use crate::sources::zorka::limits::{
     RECORD_ATTRIBUTES, RECORD_MESSAGE, RECORD_NAME, RECORD_STATEMENT, RECORD_VALUE,
 };

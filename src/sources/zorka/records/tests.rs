@@ -2,9 +2,10 @@ use std::sync::Arc;
 
 use super::spans::{SpanRecords, Spans};
 use super::*;
+use crate::contract::Sink;
+use crate::contract::{EventValue, ParamId, Update};
 use crate::events::flags::{ID, PARENT, POINT};
-use crate::model::{EventKindId, EventValue, Memory, ParamId, Stamp, Update};
-use crate::sources::Sink;
+use crate::model::{EventKindId, Memory, Stamp};
 use crate::sources::zorka::limits::{RECORD_ATTRIBUTES, RECORD_MESSAGE, RECORD_STATEMENT};
 use crate::sources::zorka::meter::agent::TraceContext;
 use crate::sources::zorka::meter::copies::Copies;

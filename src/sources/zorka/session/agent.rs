@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::identity::Facts;
 use super::recent::Recent;
+use crate::contract::OwnSink;
+use crate::contract::http::ConnectionId;
 use crate::model::{Charge, Now};
-use crate::sources::OwnSink;
-use crate::sources::http::ConnectionId;
 use crate::sources::zorka::limits;
 use crate::sources::zorka::meter::agent::{Meter, Settings};
 use crate::sources::zorka::names::Names;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use foldhash::fast::RandomState;
 
 use super::agent::Agent;
-use crate::sources::http::ConnectionId;
+use crate::contract::http::ConnectionId;
 use crate::sources::zorka::limits;
 
 /// A session: its agent, and its number there.

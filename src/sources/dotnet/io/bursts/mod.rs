@@ -9,9 +9,9 @@ use bytes::BytesMut;
 use threads::Threads;
 
 use super::reading::Turn;
-use crate::model::Update;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::net::guard::Guarded;
-use crate::sources::Sink;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile::{self, Profile};
 use crate::sources::dotnet::service::Serving;

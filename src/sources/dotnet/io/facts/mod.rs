@@ -8,8 +8,9 @@ pub(super) use times::Threads;
 use times::Times;
 
 use crate::clock::now;
-use crate::model::{Condition, Identity, MetricItem, Now, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::{Identity, Update};
+use crate::model::{Condition, MetricItem, Now, Value};
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::session::{Process, State};
 use crate::sources::dotnet::stream::Parts;

@@ -4,8 +4,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::Value;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::records::Lookup;
 use crate::sources::dotnet::target::Target;

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::*;
-use crate::model::Update;
+use crate::contract::Update;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::{Config, limits};
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{MetricItem, RowItem, TableId, Update, Value};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{MetricItem, RowItem, TableId, Value};
 
 /// The values that updates result in.
 #[derive(Debug, Default)]

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::parameter::{Parameter, Shape, clean};
+use crate::contract::Sink;
+use crate::contract::{ParamId, Update};
 use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
-use crate::model::{MetricSpec, ParamId, ParamItem, Pmid, Stamp, Update, ValueType};
-use crate::sources::Sink;
+use crate::model::{MetricSpec, ParamItem, Pmid, Stamp, ValueType};
 use crate::sources::dotnet::limits::RECORD_PARAMETERS;
 use crate::sources::dotnet::metrics::{P_EVENT, P_LEVEL, P_PROVIDER, P_THREAD};
 use crate::sources::dotnet::nettrace::{Event, EventType, Field, FieldType, Value, Values};

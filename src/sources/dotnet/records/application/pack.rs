@@ -2,9 +2,10 @@
 
 use super::class::{Class, Destination, fields};
 use super::value::push;
+use crate::contract::ParamId;
+use crate::contract::Sink;
 use crate::events::Batch;
-use crate::model::{ParamId, Pmid};
-use crate::sources::Sink;
+use crate::model::Pmid;
 use crate::sources::dotnet::limits::RECORD_TEXT;
 use crate::sources::dotnet::metrics::{P_BYTES, P_FIELDS};
 use crate::sources::dotnet::nettrace::{Event, Field, Value, Values};

@@ -7,11 +7,10 @@ use std::time::Duration;
 use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
+use crate::contract::Sink;
+use crate::contract::{ParamId, Update};
 use crate::events::{Batch, HighRes, Records as Packed};
-use crate::model::{
-    EventKindId, MetricItem, MetricSpec, Now, ParamId, Pmid, Stamp, Update, ValueType,
-};
-use crate::sources::Sink;
+use crate::model::{EventKindId, MetricItem, MetricSpec, Now, Pmid, Stamp, ValueType};
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::stream::{Parts, Stream, Ticks};

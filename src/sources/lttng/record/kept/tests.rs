@@ -8,13 +8,14 @@ use super::super::super::metrics::P_CPU;
 use super::super::class::{Definitions, RecordFilter};
 use super::super::packer::RecordBuffers;
 use super::super::trace::{RecordContext, StreamPosition, Trace};
+use crate::contract::{OwnSink, Sink};
+use crate::contract::{ParamId, Update};
 use crate::ctf::{self, Packet};
 use crate::events::{
     Batch, Budget, Delivery, Later, Limits, ReadRequest, Resolutions, Stream, StreamStats,
 };
-use crate::model::{Departure, EventKindId, Now, ParamId, Pmid, Update, ValueType};
+use crate::model::{Departure, EventKindId, Now, Pmid, ValueType};
 use crate::sources::foreign::ForeignReaders;
-use crate::sources::{OwnSink, Sink};
 
 /// A stream, and what was told beside the records.
 struct Told {

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use super::super::class::{Definitions, RecordFilter};
 use super::super::packer::RecordBuffers;
 use super::super::trace::{RecordContext, StreamPosition, Trace};
-use crate::model::{Departure, Now, Update};
+use crate::contract::Update;
+use crate::contract::{OwnSink, Sink};
+use crate::model::{Departure, Now};
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReader, ForeignReaders};
-use crate::sources::{OwnSink, Sink};
 
 struct Nowhere;
 

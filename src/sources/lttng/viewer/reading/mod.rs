@@ -20,8 +20,8 @@ use super::observer::{Observer, Refused, SessionEnd, Skipped};
 use super::replay_filter::ReplayFilter;
 use super::settings::{Seek, Settings};
 use super::wire::{self, Request};
+use crate::contract::SessionError;
 use crate::model::Now;
-use crate::sources::SessionError;
 
 /// A session to be read, from [`super::Roster`].
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use super::super::observer::{Attached, Observer, Refused, SessionEnd, Violation}
 use super::super::wire::{self, Flags, ProtocolError, Request, malformed};
 use super::Reading;
 use super::streams::{MetadataState, Stream, Trace};
-use crate::sources::SessionError;
+use crate::contract::SessionError;
 
 impl Reading {
     pub(super) fn reply(

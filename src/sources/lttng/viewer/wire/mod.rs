@@ -8,8 +8,8 @@ use bytes::{BufMut, BytesMut};
 use super::limits;
 use super::model::{Index, SessionInfo, TraceFormat};
 use super::settings::Seek;
+use crate::contract::SessionError;
 use crate::read::{Cursor, Order};
-use crate::sources::SessionError;
 
 const MAJOR: u32 = 2;
 /// From this minor version on names have lengths, and sessions in CTF 2 are listed.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::finder::Report;
 use super::open::Area;
 use crate::clock::now;
-use crate::model::{Charge, Control, Departure, Update};
+use crate::contract::{Control, Update};
+use crate::contract::{OwnSink, Sinks};
+use crate::model::{Charge, Departure};
 use crate::sources::mono::area::{Access, Meter, PAGE, Refusal};
 use crate::sources::mono::limits;
 use crate::sources::mono::process::{Facts, Processes, Way};
-use crate::sources::{OwnSink, Sinks};
 use crate::store::LogThrottle;
 
 /// Readings between two charges of memory.

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::model::{Identity, Memory, Now, Purpose, Value};
-use crate::sources::Sink;
+use crate::contract::Identity;
+use crate::contract::Sink;
+use crate::model::{Memory, Now, Purpose, Value};
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Host, Said, Via};
 

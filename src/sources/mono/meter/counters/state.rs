@@ -1,7 +1,8 @@
 //! The state of one counter of a connection.
 
 use super::hello::Announced;
-use crate::model::{SampleValue, Value};
+use crate::contract::SampleValue;
+use crate::model::Value;
 
 /// The state of one counter.
 #[derive(Debug, Default)]

@@ -1,7 +1,8 @@
 //! Rows of a table whose names are known.
 
-use crate::model::{RowItem, TableId, Update};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
+use crate::model::{RowItem, TableId};
 use crate::sources::cells::bind;
 
 /// Sums of counters in rows of fixed names, since the last report.

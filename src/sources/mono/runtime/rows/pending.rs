@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::{FixedState, RandomState};
 
 use super::UNKNOWN;
-use crate::sources::Sink;
+use crate::contract::Sink;
 use crate::sources::cells::{Layout, Rows};
 use crate::sources::mono::limits::PENDING_IDS;
 

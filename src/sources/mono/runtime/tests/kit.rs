@@ -10,10 +10,9 @@ use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::super::{Names, Runtime};
-use crate::model::{
-    EventKindId, EventValue, MetricItem, ParamId, ParamItem, RowItem, Stamp, TableId, Update, Value,
-};
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::{EventValue, ParamId, Update};
+use crate::model::{EventKindId, MetricItem, ParamItem, RowItem, Stamp, TableId, Value};
 use crate::sources::mono::mlpd::{
     Act, BadBuffer, Buffer, Decoder, Event, Header, Visitor, gc, sync,
 };

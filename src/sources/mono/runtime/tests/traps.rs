@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::kit::{Process, collection};
-use crate::model::Update;
-use crate::sources::Sink;
+use crate::contract::Sink;
+use crate::contract::Update;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Act, Event, clause, gc, monitor};
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::model::Update;
+use crate::contract::Update;
 use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::metrics::STACK_TIME;
 use crate::sources::profiler::streams::record::TagValue;

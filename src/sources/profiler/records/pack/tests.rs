@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::model::{EventKindId, EventValue, Update, ValueType};
+use crate::contract::{EventValue, Update};
+use crate::model::{EventKindId, ValueType};
 use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::records::call_record::PendingCall;
 use crate::sources::profiler::streams::record::{Params, Piece, Pointer};

@@ -3,7 +3,8 @@
 use bytes::BytesMut;
 
 use super::{Held, Sink};
-use crate::model::{Control, Departure, Now};
+use crate::contract::Control;
+use crate::model::{Departure, Now};
 
 /// Why a session ends.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,10 +1,10 @@
 //! The destination of a source's updates and records: one [`Sink`] per peer, implemented by the
 //! store.
 
+use crate::contract::{Control, ParamId, Update};
 use crate::events::{Batch, Later};
 use crate::model::{
-    Control, Departure, EventKindId, InDom, MetricDef, MetricItem, Now, ParamId, Pmid, Semantics,
-    Update, ValueType,
+    Departure, EventKindId, InDom, MetricDef, MetricItem, Now, Pmid, Semantics, ValueType,
 };
 
 /// Bytes that a session uses, counted by the capacities of its collections.

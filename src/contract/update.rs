@@ -1,6 +1,6 @@
 //! Updates from a session to the store, and requests from a user to a session.
 
-use super::{
+use crate::model::{
     Condition, ControlId, EventKindId, MetricItem, MetricSpec, ParamItem, RowItem, Stamp, TableId,
     Value,
 };
@@ -43,8 +43,8 @@ pub enum Update<'a> {
         /// The slot.
         slot: u32,
     },
-    /// Sets a dynamic metric of [`Place::Peers`](super::Place) or, with the slot of a row in the
-    /// metric's table, of [`Place::Rows`](super::Place). Rows have numbers only.
+    /// Sets a dynamic metric of [`Place::Peers`](crate::model::Place) or, with the slot of a row in the
+    /// metric's table, of [`Place::Rows`](crate::model::Place). Rows have numbers only.
     Value {
         /// The slot of the metric.
         slot: u32,
@@ -117,7 +117,7 @@ pub enum Update<'a> {
         labels: &'a [(&'static str, &'a str)],
     },
     /// The peer is a member of a row in a shared table while it is connected: it counts in the
-    /// row's metric of [`ValueSource::Members`](super::ValueSource). A peer is a member of one row
+    /// row's metric of [`ValueSource::Members`](crate::model::ValueSource). A peer is a member of one row
     /// of a table; the session repeats this about once a second, since the row may have lost or
     /// got its instance.
     RowMember {

@@ -1,8 +1,8 @@
-//! The contract between a source and the PMDA: [`Source`] is one protocol, [`Running`] a started
-//! source, [`Context`] everything that a source may use.
+//! How a source is started: [`Source`] is one protocol, [`Running`] a started source, [`Context`]
+//! everything that a source may use.
 //!
 //! A source may do any I/O: listen, connect, poll files or run a program. A source whose peers are
-//! byte streams implements a [`Session`](super::Session) and lets [`net`](crate::net) drive it.
+//! byte streams implements a [`Session`](crate::contract::Session) and lets [`net`](crate::net) drive it.
 
 #[cfg(feature = "agent")]
 use std::path::PathBuf;
