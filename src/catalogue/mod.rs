@@ -18,7 +18,7 @@ pub(crate) mod testkit;
 pub use agent::{AGENT_INDOM, AgentCell};
 pub use contradiction::{CatalogueError, Contradiction};
 pub use entry::Entry;
-pub use roll_up::{Part, RollUp, SERVICE_INDOM, ServiceOf, Services};
+pub use roll_up::{Part, RollUp, SERVICE_INDOM, ServiceOf, ServiceRows, ServiceSum, Services};
 pub use self_metrics::Stat;
 pub use sound::assert_apart;
 pub(crate) use sound::{OWN_CLUSTERS, is_static};

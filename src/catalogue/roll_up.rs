@@ -46,6 +46,33 @@ pub struct Services {
     pub of_peer: ServiceOf,
     /// The leaves.
     pub leaves: &'static [RollUp],
+    /// What a row sums up of the peers of its service.
+    pub sums: &'static [ServiceSum],
+    /// Tables of a peer that services have too.
+    pub rows: &'static [ServiceRows],
+}
+
+/// A counter of peers, and the counter of their service that has what all of them count while this PMDA
+/// runs. The store adds it, whether a peer adds to its counter or sets it.
+#[derive(Clone, Copy, Debug)]
+pub enum ServiceSum {
+    /// A metric of the peer.
+    Of(MetricItem, RowItem),
+    /// A metric of its rows: of all, or of that in one slot.
+    OfRows(RowItem, Option<u32>, RowItem),
+}
+
+/// A counter of the rows of a peer, and that of the rows of its service with the same keys: of `KEY` or
+/// `INSTANCE::KEY` it is `SERVICE::KEY`.
+#[derive(Clone, Copy, Debug)]
+pub struct ServiceRows {
+    /// The counter of a peer's row.
+    pub of: RowItem,
+    /// That of the service's.
+    pub sum: RowItem,
+    /// The instance label that has the key. `None`: keys are stacks, frames with a comma between them, the
+    /// service is the outermost frame, and there are no labels.
+    pub label: Option<&'static str>,
 }
 
 /// How the service of a peer is known.

@@ -12,4 +12,6 @@ mod update;
 
 pub use session::{Session, SessionError};
 pub use sink::{Held, OwnSink, Sink, Sinks, start_counters};
-pub use update::{Control, EventParam, EventValue, Identity, ParamId, SampleValue, Update};
+pub use update::{
+    Control, EventParam, EventValue, Identity, ParamId, SampleValue, Service, Update,
+};

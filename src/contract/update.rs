@@ -19,9 +19,27 @@ pub struct Identity {
     /// Tells processes of this name apart, if the protocol can. A connection of the same process
     /// replaces an older one even if that looks alive, and a new process is counted as a restart.
     pub process: Option<String>,
+    /// The service or program that it is one of; `None`: none, or the session binds the rows itself.
+    pub service: Option<Service>,
     /// Connections of one process by other ways stay beside this one, which replaces only one of
     /// the same way. 0 is the best: its address and labels count, and requests go to it.
     pub way: u8,
+}
+
+/// The service or program of a peer: the store adds what the peer counts to its rows, as the table of the
+/// source says ([`Services`](crate::catalogue::Services)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Its row.
+    pub name: String,
+    /// Instance labels of its rows: name and value.
+    pub labels: Vec<(&'static str, String)>,
+    /// The peer began while this PMDA ran: what counters have when they are set first counts. Else that
+    /// is of before.
+    pub is_new: bool,
+    /// Counters of rows that had a value already when the peer became what it is: slot and value. These do
+    /// not count.
+    pub before: Vec<(RowItem, u32, u64)>,
 }
 
 /// One event in a peer's session.

@@ -8,10 +8,10 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use crate::model::STACK_NAME;
+
 /// Nodes of one tree, at most.
 const NODES: usize = 8192;
-/// Bytes of a stack's name, at most.
-pub(super) const NAME: usize = 900;
 /// The parent of the outermost methods; not a node itself.
 pub const ROOT: u32 = u32::MAX;
 
@@ -170,7 +170,7 @@ impl CallTree {
         }
         let mut name = String::new();
         for frame in frames.iter().rev() {
-            if name.len() + frame.len() + 1 > NAME {
+            if name.len() + frame.len() + 1 > STACK_NAME {
                 break;
             }
             if !name.is_empty() {

@@ -14,5 +14,5 @@ pub use call_tree::{CallTree, Node, NodeRow, ROOT};
 pub use folded::folded;
 pub use latency::Latency;
 pub use merged::{MergedLatencies, MergedLatency};
-pub use stack_times::{StackName, StackRows, StackTimes};
+pub use stack_times::{StackName, StackTimes};
 pub use window::Percentiles;

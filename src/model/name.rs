@@ -1,5 +1,8 @@
 //! Turns peers' names for metrics into PCP names.
 
+/// Bytes of the name of a stack, frames with commas between them, at most.
+pub const STACK_NAME: usize = 900;
+
 /// One component of a metric name: lower case, each run of other characters than letters and digits
 /// replaced by one underscore.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use super::metrics as m;
 use super::service::program;
-use crate::catalogue::{Part, RollUp, ServiceOf, Services};
+use crate::catalogue::{Part, RollUp, ServiceOf, ServiceRows, ServiceSum, Services};
 use crate::model::Leaf;
 
 /// `apm.runtime`.
@@ -26,8 +26,33 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> =
-    Some(Services { table: m::SERVICES, of_peer: ServiceOf::Name(program), leaves: LEAVES });
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: m::SERVICES,
+    of_peer: ServiceOf::Name(program),
+    leaves: LEAVES,
+    sums: SUMS,
+    rows: ROWS,
+});
+
+/// Slot of the youngest generation, whose collections are all there are.
+const GEN0: u32 = 0;
+
+const SUMS: &[ServiceSum] = &[
+    ServiceSum::Of(m::PAUSE_COUNT, m::SERVICE_PAUSE_COUNT),
+    ServiceSum::Of(m::PAUSE_TOTAL, m::SERVICE_PAUSE_TOTAL),
+    ServiceSum::Of(m::EXCEPTIONS, m::SERVICE_EXCEPTIONS),
+    ServiceSum::Of(m::CONTENTION_COUNT, m::SERVICE_CONTENTION_COUNT),
+    ServiceSum::Of(m::CONTENTION_TIME, m::SERVICE_CONTENTION_TIME),
+    ServiceSum::Of(m::ALLOC_BYTES, m::SERVICE_ALLOC),
+    ServiceSum::OfRows(m::GC_COUNT, Some(GEN0), m::SERVICE_GC_COUNT),
+    ServiceSum::OfRows(m::CPU_TIME, None, m::SERVICE_CPU),
+];
+
+const ROWS: &[ServiceRows] = &[
+    ServiceRows { of: m::PAUSES, sum: m::SERVICE_PAUSE_HISTOGRAM, label: Some("bucket") },
+    ServiceRows { of: m::EXCEPTION_TYPE, sum: m::SERVICE_EXCEPTION_TYPE, label: Some("type") },
+    ServiceRows { of: m::STACK_SAMPLES, sum: m::SERVICE_STACK_TIME, label: None },
+];
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },

@@ -6,11 +6,10 @@ use super::metrics as m;
 use super::process::{Bounds, State, Usage, Who};
 use super::reader::{Reader, Reading};
 use super::reason::overflow_words;
-use super::service::Service;
 use super::state::{Facts, Figures, Longest, POOLS};
 use super::wire::Refusal;
 use crate::contract::Sink;
-use crate::contract::{Identity, Update};
+use crate::contract::{Identity, Service, Update};
 use crate::model::{Condition, MetricItem, RowItem, TableId, Value};
 use crate::read::glob;
 
@@ -19,6 +18,10 @@ const STARTING: Duration = Duration::from_secs(10);
 
 /// Time after which what a JVM says of itself is complete.
 const COMPLETE: Duration = Duration::from_millis(1_500);
+
+/// Slots of the modes of processor time.
+const USER: u32 = 0;
+const SYSTEM: u32 = 1;
 
 /// A counter or gauge of the performance data, and whether its metric has 32 bits.
 type Shown = (MetricItem, bool, fn(&Figures) -> Option<u64>);
@@ -69,7 +72,12 @@ pub(crate) struct Meter {
     last_cause: String,
     longest: Longest,
     shown_longest: Option<u64>,
-    service: Service,
+    /// Processor time of the process, user and system, in ns.
+    cpu: Option<(u64, u64)>,
+    /// The same when the process became this program, if it was another one.
+    before: Option<(u64, u64)>,
+    /// All that it has counted counts for its service; `false`: what comes.
+    is_new: bool,
     /// Rows that are bound: collectors, pools, modes of processor time.
     collectors: [bool; 3],
     modes: bool,
@@ -79,10 +87,12 @@ pub(crate) struct Meter {
 impl Meter {
     /// Of a process that has not been read. `before`: processor time that the process had used when it
     /// became this program.
-    pub(crate) fn new(who: Who, before: Option<u64>) -> Self {
+    pub(crate) fn new(who: Who, before: Option<(u64, u64)>) -> Self {
         let reader = Reader::new(who.hints.clone());
-        let service = Service::new(who.is_new, before);
         Self {
+            cpu: None,
+            before,
+            is_new: who.is_new,
             who,
             reader,
             instance: String::new(),
@@ -94,7 +104,6 @@ impl Meter {
             last_cause: String::new(),
             longest: Longest::default(),
             shown_longest: None,
-            service,
             collectors: [false; 3],
             modes: false,
             pools: [None; POOLS],
@@ -139,9 +148,9 @@ impl Meter {
         self.state != State::Starting && (whole || age >= COMPLETE)
     }
 
-    /// Processor time of the process that was counted.
-    pub(crate) fn processor_time(&self) -> u64 {
-        self.service.cpu.unwrap_or_default()
+    /// Processor time of the process, user and system, in ns.
+    pub(crate) const fn processor_time(&self) -> Option<(u64, u64)> {
+        self.cpu
     }
 
     /// Bytes of the region to read.
@@ -194,6 +203,7 @@ impl Meter {
             labels,
             resumes: true,
             process: Some(format!("{}@{}", who.pid, who.start)),
+            service: Some(self.service(name)),
             way: 0,
         }));
         text(m::OWNER, &who.owner, sink);
@@ -206,8 +216,22 @@ impl Meter {
         if let Some(facts) = facts {
             tell(facts, sink);
         }
-        self.service.start(&name, sink);
+        let more = u64::from(self.is_new);
+        sink.update(Update::RowCount { slot: 0, item: m::SERVICE_STARTS, more });
         self.tick(sink);
+    }
+
+    /// Its service.
+    fn service(&self, name: String) -> Service {
+        let before = self.before.map(|(user, system)| {
+            [(USER, user), (SYSTEM, system)].map(|(slot, time)| (m::CPU_TIME, slot, time)).to_vec()
+        });
+        Service {
+            labels: vec![("service", name.clone())],
+            name,
+            is_new: self.is_new,
+            before: before.unwrap_or_default(),
+        }
     }
 
     /// The copy ends before the region does, which has grown: more is to be read.
@@ -254,7 +278,6 @@ impl Meter {
             self.shown_longest = max;
             set(m::PAUSE_MAX, max.map(Value::U64), sink);
         }
-        self.service.read(&new, sink);
     }
 
     /// Those that are not as before.
@@ -314,14 +337,14 @@ impl Meter {
         set(m::SWAP, usage.swap.map(Value::U64), sink);
         set(m::THREADS_NATIVE, usage.threads.map(|threads| sized(true, threads)), sink);
         let (user, system) = usage.cpu;
-        for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
+        for (slot, mode, time) in [(USER, "user", user), (SYSTEM, "system", system)] {
             if !self.modes {
                 row(&self.instance, m::MODES, slot, ("mode", mode), sink);
             }
             sink.update(Update::RowSet { slot, item: m::CPU_TIME, value: time });
         }
         self.modes = true;
-        self.service.processor_time(user.saturating_add(system), sink);
+        self.cpu = Some(usage.cpu);
     }
 
     /// Limits of the process, and its open files.
@@ -346,7 +369,6 @@ impl Meter {
     /// About once a second: it is there, whether it is read or not.
     pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
         sink.update(Update::Message);
-        self.service.tick(sink);
         if !matches!(self.state, State::Read(_)) {
             self.hide(sink);
         }
@@ -366,8 +388,9 @@ impl Meter {
         }));
     }
 
-    /// It is no longer read.
+    /// It is no longer read, at least not by this name.
     pub(crate) fn end(&mut self, why: &str, sink: &mut dyn Sink) {
+        self.is_new = false;
         sink.update(Update::Set { item: m::STATE, value: Value::U32(GONE) });
         sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
     }

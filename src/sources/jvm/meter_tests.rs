@@ -163,36 +163,37 @@ fn what_is_no_longer_read_is_not_shown_as_if_it_were() {
 
 #[test]
 fn a_program_that_replaces_another_one_has_its_own_processor_time() {
+    let before = Some((9, 4));
     let (mut meter, mut seen) =
-        (Meter::new(Who { is_new: true, ..Who::default() }, Some(10)), Seen::default());
+        (Meter::new(Who { is_new: true, ..Who::default() }, before), Seen::default());
     meter.start(&mut seen);
-    meter.usage(&Usage { cpu: (9, 4), ..Usage::default() }, &mut seen);
-    assert_eq!((seen.sums["service.cpu.time"], seen.sums["service.starts"]), (3, 1));
-    assert_eq!(meter.processor_time(), 13);
+    let service = seen.identity.take().and_then(|identity| identity.service).unwrap();
+    assert_eq!(service.before, [(m::CPU_TIME, USER, 9), (m::CPU_TIME, SYSTEM, 4)]);
+    assert_eq!((service.is_new, seen.sums["service.starts"]), (true, 1));
+    meter.usage(&Usage { cpu: (11, 5), ..Usage::default() }, &mut seen);
+    assert_eq!(meter.processor_time(), Some((11, 5)));
 }
 
 #[test]
-fn a_service_has_all_of_a_new_process_and_what_an_old_one_adds() {
-    let find =
-        |part: &str| captures().into_iter().find(|(file, ..)| file.contains(part)).unwrap().1;
-    let (start, loaded) = (find("jdk17-g1-start"), find("jdk17-g1-loaded"));
-    let count = |seen: &Seen| seen.sums.get("service.gc.count").copied();
-    let total = |region: &[u8]| {
-        let (_, seen) = shown(region, false);
-        seen.rows.iter().filter(|((name, _), _)| *name == "gc.count").map(|(_, n)| n).sum::<u64>()
-    };
-    let (_, new) = shown(&loaded, true);
-    assert_eq!((count(&new), new.sums["service.starts"]), (Some(total(&loaded)), 1));
-    let (mut old, mut seen) = shown(&start, false);
-    assert_eq!((count(&seen), seen.sums["service.starts"]), (Some(0), 0));
-    old.read(&loaded, SECOND, 2 * SECOND, &mut seen);
-    assert_eq!(count(&seen), Some(total(&loaded) - total(&start)));
-    // Under another name the same is not counted again.
-    old.again();
+fn a_process_is_new_to_its_service_once() {
+    let (_, region, _) = captures().swap_remove(0);
+    let is_new = |seen: &Seen| seen.identity.as_ref().unwrap().service.as_ref().unwrap().is_new;
+    let (_, old) = shown(&region, false);
+    assert_eq!((is_new(&old), old.sums["service.starts"]), (false, 0));
+    let (mut meter, new) = shown(&region, true);
+    assert_eq!((is_new(&new), new.sums["service.starts"]), (true, 1));
+    // It was turned away: nothing has counted.
+    let mut again = Seen::default();
+    meter.again();
+    meter.start(&mut again);
+    assert!(is_new(&again));
+    // It has another name now.
+    meter.end("its name is another one now", &mut again);
+    meter.again();
     let mut renamed = Seen::default();
-    old.start(&mut renamed);
-    old.read(&loaded, SECOND, 3 * SECOND, &mut renamed);
-    assert_eq!(count(&renamed), Some(0));
+    meter.start(&mut renamed);
+    meter.read(&region, SECOND, 3 * SECOND, &mut renamed);
+    assert_eq!((is_new(&renamed), renamed.sums["service.starts"]), (false, 0));
     assert!(!renamed.values.is_empty() && !renamed.rows.is_empty(), "all is shown anew");
 }
 

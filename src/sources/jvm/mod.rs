@@ -29,7 +29,6 @@ mod process;
 mod reader;
 mod reason;
 mod roll_up;
-mod service;
 mod state;
 #[cfg(test)]
 mod tests;

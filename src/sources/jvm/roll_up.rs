@@ -1,7 +1,7 @@
 //! What the metrics of JVMs are called in every source.
 
 use super::metrics as m;
-use crate::catalogue::{Part, RollUp, ServiceOf, Services};
+use crate::catalogue::{Part, RollUp, ServiceOf, ServiceSum, Services};
 use crate::model::Leaf;
 
 /// `apm.runtime`.
@@ -25,8 +25,24 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> =
-    Some(Services { table: m::SERVICES, of_peer: ServiceOf::Label("service"), leaves: LEAVES });
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: m::SERVICES,
+    of_peer: ServiceOf::Label("service"),
+    leaves: LEAVES,
+    sums: SUMS,
+    rows: &[],
+});
+
+const SUMS: &[ServiceSum] = &[
+    ServiceSum::OfRows(m::GC_COUNT, None, m::SERVICE_GC_COUNT),
+    ServiceSum::OfRows(m::CPU_TIME, None, m::SERVICE_CPU),
+    ServiceSum::Of(m::PAUSE_COUNT, m::SERVICE_PAUSE_COUNT),
+    ServiceSum::Of(m::PAUSE_TOTAL, m::SERVICE_PAUSE_TOTAL),
+    ServiceSum::Of(m::SAFEPOINT_TIME, m::SERVICE_SAFEPOINT),
+    ServiceSum::Of(m::CLASS_LOADED, m::SERVICE_CLASSES),
+    ServiceSum::Of(m::JIT_TIME, m::SERVICE_JIT),
+    ServiceSum::Of(m::LOCK_COUNT, m::SERVICE_LOCKS),
+];
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Restarts, parts: &[Part::Rows(m::SERVICE_STARTS)] },

@@ -35,8 +35,13 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> =
-    Some(Services { table: m::PROGRAMS, of_peer: ServiceOf::Label("program"), leaves: LEAVES });
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: m::PROGRAMS,
+    of_peer: ServiceOf::Label("program"),
+    leaves: LEAVES,
+    sums: &[],
+    rows: &[],
+});
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Restarts, parts: &[Part::Rows(m::PROGRAM_STARTS)] },

@@ -202,9 +202,6 @@ pub(super) const STREAM_ITEMS: [RowItem; 4] =
 /// method that gets a row by it has the others of the same report there too.
 pub(super) const METHOD_ITEMS: [RowItem; 5] =
     [METHOD_TIME, METHOD_COUNT, METHOD_ERRORS, METHOD_CPU, METHOD_MEMORY];
-/// The metrics of a root method of a service: the first of [`METHOD_ITEMS`].
-pub(super) const SERVICE_METHOD_ITEMS: [RowItem; 3] =
-    [SERVICE_METHOD_TIME, SERVICE_METHOD_COUNT, SERVICE_METHOD_ERRORS];
 
 /// The instances of the histogram.
 pub(super) fn buckets() -> Vec<String> {

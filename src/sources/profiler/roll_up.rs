@@ -1,7 +1,7 @@
 //! What the metrics of the Java profiler are called in every source.
 
 use super::metrics as m;
-use crate::catalogue::{Part, RollUp, ServiceOf, Services};
+use crate::catalogue::{Part, RollUp, ServiceOf, ServiceRows, ServiceSum, Services};
 use crate::model::Leaf;
 
 /// `apm.runtime`.
@@ -18,8 +18,34 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> =
-    Some(Services { table: m::SERVICES, of_peer: ServiceOf::Label("service"), leaves: LEAVES });
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: m::SERVICES,
+    of_peer: ServiceOf::Label("service"),
+    leaves: LEAVES,
+    sums: SUMS,
+    rows: ROWS,
+});
+
+const SUMS: &[ServiceSum] = &[
+    ServiceSum::Of(m::TIME, m::SERVICE_TIME),
+    ServiceSum::Of(m::CALLS, m::SERVICE_COUNT),
+    ServiceSum::Of(m::ERRORS, m::SERVICE_ERRORS),
+    ServiceSum::Of(m::CPU, m::SERVICE_CPU),
+    ServiceSum::Of(m::WAIT, m::SERVICE_WAIT),
+    ServiceSum::Of(m::MEMORY, m::SERVICE_MEMORY),
+    ServiceSum::Of(m::SUSPENDS, m::SERVICE_SUSPENDS),
+    ServiceSum::Of(m::SUSPEND_TIME, m::SERVICE_SUSPEND_TIME),
+    ServiceSum::Of(m::GC_COUNT, m::SERVICE_GC_COUNT),
+    ServiceSum::Of(m::GC_TIME, m::SERVICE_GC_TIME),
+];
+
+const ROWS: &[ServiceRows] = &[
+    ServiceRows { of: m::BUCKET_CALLS, sum: m::SERVICE_HISTOGRAM, label: Some("bucket") },
+    ServiceRows { of: m::METHOD_TIME, sum: m::SERVICE_METHOD_TIME, label: Some("method") },
+    ServiceRows { of: m::METHOD_COUNT, sum: m::SERVICE_METHOD_COUNT, label: Some("method") },
+    ServiceRows { of: m::METHOD_ERRORS, sum: m::SERVICE_METHOD_ERRORS, label: Some("method") },
+    ServiceRows { of: m::STACK_TIME, sum: m::SERVICE_STACK_TIME, label: None },
+];
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },

@@ -312,9 +312,6 @@ listed! {
 /// that gets a row by it has the others of the same report there too.
 pub(super) const METHOD_ITEMS: [RowItem; 5] =
     [METHOD_SELF_TIME, METHOD_COUNT, METHOD_ERRORS, METHOD_TIME, METHOD_TOTAL_TIME];
-/// The same of a service.
-pub(super) const SERVICE_METHOD_ITEMS: [RowItem; 4] =
-    [SERVICE_METHOD_SELF_TIME, SERVICE_METHOD_COUNT, SERVICE_METHOD_ERRORS, SERVICE_METHOD_TIME];
 
 /// The instances of the histogram.
 pub(super) fn buckets() -> Vec<String> {

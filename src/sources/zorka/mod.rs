@@ -10,7 +10,6 @@ mod metrics;
 mod names;
 mod records;
 mod roll_up;
-mod service;
 mod session;
 pub mod wire;
 

@@ -1,7 +1,7 @@
 //! What the metrics of Zorka are called in every source.
 
 use super::metrics as m;
-use crate::catalogue::{Part, RollUp, ServiceOf, Services};
+use crate::catalogue::{Part, RollUp, ServiceOf, ServiceRows, ServiceSum, Services};
 use crate::model::Leaf;
 
 /// `apm.runtime`.
@@ -14,8 +14,33 @@ pub(super) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(super) const SERVICE: Option<Services> =
-    Some(Services { table: m::SERVICES, of_peer: ServiceOf::Label("service"), leaves: LEAVES });
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: m::SERVICES,
+    of_peer: ServiceOf::Label("service"),
+    leaves: LEAVES,
+    sums: SUMS,
+    rows: ROWS,
+});
+
+const SUMS: &[ServiceSum] = &[
+    ServiceSum::Of(m::SPAN_TIME, m::SERVICE_TIME),
+    ServiceSum::Of(m::SPANS, m::SERVICE_COUNT),
+    ServiceSum::Of(m::SPAN_ERRORS, m::SERVICE_ERRORS),
+    ServiceSum::Of(m::EXCEPTIONS, m::SERVICE_EXCEPTIONS),
+];
+
+const ROWS: &[ServiceRows] = &[
+    ServiceRows { of: m::TYPE_HISTOGRAM, sum: m::SERVICE_HISTOGRAM, label: Some("bucket") },
+    ServiceRows {
+        of: m::METHOD_SELF_TIME,
+        sum: m::SERVICE_METHOD_SELF_TIME,
+        label: Some("method"),
+    },
+    ServiceRows { of: m::METHOD_COUNT, sum: m::SERVICE_METHOD_COUNT, label: Some("method") },
+    ServiceRows { of: m::METHOD_ERRORS, sum: m::SERVICE_METHOD_ERRORS, label: Some("method") },
+    ServiceRows { of: m::METHOD_TIME, sum: m::SERVICE_METHOD_TIME, label: Some("method") },
+    ServiceRows { of: m::STACK_TIME, sum: m::SERVICE_STACK_TIME, label: None },
+];
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },

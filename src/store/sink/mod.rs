@@ -3,6 +3,8 @@
 mod bound_row;
 mod brought;
 mod rows;
+mod served;
+mod told;
 mod totals;
 mod values;
 
@@ -11,6 +13,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use bound_row::BoundRow;
+use served::Served;
 
 use super::held::Held;
 use super::log_throttle::LogThrottle;
@@ -18,12 +21,10 @@ use super::peer::{Peer, RequestQueue};
 use super::registry::{Store, duration};
 use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
-use crate::contract::{Control, EventParam, EventValue, Identity, ParamId, Update};
+use crate::contract::{Control, EventParam, EventValue, ParamId, Update};
 use crate::contract::{OwnSink, Sink};
 use crate::events::{Batch, Later, Stream};
-use crate::model::{
-    ControlId, Departure, EventKindId, Now, Pmid, SourceId, Stamp, TableId, ValueType,
-};
+use crate::model::{Departure, EventKindId, Now, Pmid, SourceId, Stamp, TableId, ValueType};
 
 /// Most slots of one session: the most counters that an agent can announce.
 const SLOTS_MAX: usize = 32_768;
@@ -65,6 +66,8 @@ pub struct PeerSink {
     rows: Vec<Vec<Option<BoundRow>>>,
     /// The row that this connection has made its peer a member of.
     member: Option<Arc<Row>>,
+    /// The service of the peer, if the store adds to it.
+    served: Option<Box<Served>>,
     throttle: LogThrottle,
     /// The dynamic metrics that were defined before the peer was known.
     names: Held,
@@ -97,6 +100,7 @@ impl PeerSink {
             rows: table.tables.iter().map(|_| Vec::new()).collect(),
             table,
             member: None,
+            served: None,
             throttle: LogThrottle::default(),
             names: Held::default(),
             refused: false,
@@ -114,6 +118,9 @@ impl PeerSink {
 
     /// Ends the session's call: its event records are appended to their streams.
     pub fn flush(&mut self) {
+        if self.served.is_some() {
+            self.deliver_service(false);
+        }
         if let Some(peer) = &self.peer
             && self.cells != peer.cells.memory()
         {
@@ -200,7 +207,12 @@ impl PeerSink {
         let rows: usize =
             self.rows.iter().map(|r| r.capacity() * size_of::<Option<BoundRow>>()).sum();
         let batches: usize = self.events.iter().map(Batch::memory).sum();
-        size_of::<Self>() + self.slots.capacity() * size_of::<Option<Target>>() + rows + batches
+        let served = self.served.as_ref().map_or(0, |served| served.memory());
+        size_of::<Self>()
+            + self.slots.capacity() * size_of::<Option<Target>>()
+            + rows
+            + batches
+            + served
     }
 
     /// The peer, once it has identified itself.
@@ -214,70 +226,12 @@ impl PeerSink {
         if fault {
             self.error();
         }
+        self.deliver_service(true);
         self.flush();
         self.member = None;
         if let Some(peer) = self.peer.take() {
             self.store.detach(&peer, &self.requests, departure, self.now);
         }
-    }
-
-    fn introduce(&mut self, id: &Identity) {
-        // A peer that tries again and again is one line.
-        let level = if self.refused || self.full { log::Level::Debug } else { log::Level::Warn };
-        let refused = |limit| {
-            log::log!(level, "{} from {} refused: {limit} is reached", id.name, id.peer);
-        };
-        self.full = !self.table.always_admitted && self.store.memory.is_full();
-        if self.full {
-            return refused("limits.memory");
-        }
-        self.peer = self.store.attach(self.source, id, &self.requests, self.now);
-        self.refused = self.peer.is_none();
-        match &self.peer {
-            Some(peer) => {
-                peer.names().take_over(std::mem::take(&mut self.names));
-                log::info!("{} connected from {}", peer.agent_name(), id.peer);
-            }
-            None => refused("limits.instances"),
-        }
-    }
-
-    fn message(&self) {
-        self.store.stats.add(Stat::IngestMessages, 1);
-        if let Some(peer) = &self.peer {
-            peer.liveness.message(self.now.monotonic);
-            peer.count(AgentCell::Messages, 1);
-        }
-    }
-
-    fn report_error(&mut self, what: &str) {
-        self.error();
-        if let Some(n) = self.throttle.allow(self.now.monotonic) {
-            log::warn!("{}: {what}{}", self.name(), LogThrottle::more(n));
-        }
-    }
-
-    fn answer(&self, control: ControlId, text: &str) {
-        // The text may be a long list; the metric has all of it.
-        let shown: String = text.chars().take(300).collect();
-        let more = if shown.len() < text.len() { "…" } else { "" };
-        let name = self.table.controls.get(control.index()).map_or("", |c| c.name);
-        log::info!("{}: {name}: {shown}{more}", self.name());
-        if let Some(peer) = &self.peer {
-            peer.set_answer(control, text);
-        }
-    }
-
-    fn error(&self) {
-        self.store.stats.add(Stat::IngestErrors, 1);
-        if let Some(peer) = &self.peer {
-            peer.count(AgentCell::Errors, 1);
-        }
-    }
-
-    fn name(&self) -> String {
-        let peer = self.peer.as_ref();
-        peer.map_or_else(|| format!("{} peer", self.table.name), |p| p.agent_name())
     }
 }
 
@@ -382,6 +336,9 @@ impl Sink for PeerSink {
             Update::Row { table, slot, key } => {
                 self.bind_row(table, slot, key);
                 self.count_start(table, slot);
+                if self.served.is_some() {
+                    self.serve_bind(table, slot, key);
+                }
             }
             Update::RowLabels { table, slot, labels } => {
                 if let Some(bound) = self.bound(table, slot) {
@@ -389,20 +346,32 @@ impl Sink for PeerSink {
                 }
             }
             Update::RowMember { table, slot } => self.join_row(table, slot),
-            Update::RowCount { slot, item, more } => self.count_row(slot, item, more),
-            Update::RowSet { slot, item, value } => self.set_row(slot, item, Some(value)),
+            Update::RowCount { slot, item, more } => {
+                self.count_row(slot, item, more);
+                if self.served.is_some() {
+                    self.serve_row(slot, item, more, false);
+                }
+            }
+            Update::RowSet { slot, item, value } => {
+                self.set_row(slot, item, Some(value));
+                if self.served.is_some() {
+                    self.serve_row(slot, item, value, true);
+                }
+            }
             Update::RowMax { slot, item, value } => self.raise_row(slot, item, value),
             Update::RowUnset { slot, item } => self.set_row(slot, item, None),
             Update::FreeRows { table } => {
-                if let Some(rows) = self.rows.get_mut(table.index()) {
-                    *rows = Vec::new();
-                }
+                self.free_rows(table);
+                self.serve_free(table);
             }
             Update::ForgetRows { table } => self.forget_rows(table),
             Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
             Update::Count { item, more } => {
                 if let Some(peer) = &self.peer {
                     peer.cells.add(item.get(), more);
+                    if self.served.is_some() {
+                        self.serve_count(item, more);
+                    }
                 }
             }
             Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),

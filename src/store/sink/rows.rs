@@ -23,11 +23,16 @@ impl PeerSink {
         }
     }
 
-    /// Removes the rows of the peer in a table of peers.
-    pub(super) fn forget_rows(&mut self, table: TableId) {
+    /// Unbinds all slots of a table.
+    pub(super) fn free_rows(&mut self, table: TableId) {
         if let Some(rows) = self.rows.get_mut(table.index()) {
             *rows = Vec::new();
         }
+    }
+
+    /// Removes the rows of the peer in a table of peers.
+    pub(super) fn forget_rows(&mut self, table: TableId) {
+        self.free_rows(table);
         if let Some(peer) = &self.peer {
             self.store.forget_rows(peer, table);
         }

@@ -7,7 +7,7 @@ use crate::catalogue::testkit::{
     self, BUCKET, BUCKET_COUNT, BUCKET_MAX, COLOUR, SAMPLE, SHOP, STREAM, STREAM_BYTES,
     STREAM_DELAY, TOY,
 };
-use crate::contract::SampleValue;
+use crate::contract::{Identity, SampleValue};
 use crate::events::{HighRes, Records, Scalar, Unpacked};
 use crate::model::{
     Departure, MetricSpec, Place, STATIC_ITEMS, Semantics, StreamKind, Units, Value,

@@ -90,6 +90,7 @@ impl PeerSink {
         };
         if let (Some(peer), Some(bits)) = (&self.peer, value.to_bits(ty)) {
             peer.cells.set(item.get(), bits);
+            self.serve_set(item, bits);
         }
     }
 

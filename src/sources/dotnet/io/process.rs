@@ -26,7 +26,6 @@ use crate::sources::dotnet::Config;
 use crate::sources::dotnet::feed::{Hub, Streamed};
 use crate::sources::dotnet::ipc::Answer;
 use crate::sources::dotnet::metrics::{PROFILE_RUN, Request};
-use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::{Choice, Command, Failure, Line, Process, Reach};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
 use crate::sources::dotnet::target::{Access, Target, Via};
@@ -70,9 +69,9 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
             at.monotonic,
             age(&found.target, at),
         ),
-        sink: Serving::new(shared.peers.sink(&queue), began_since_start(&found.target, at)),
+        sink: shared.peers.sink(&queue),
         ledger: Ledger::new(shared.peers.memory()),
-        facts: Facts::new(Arc::clone(&found.target)),
+        facts: Facts::new(Arc::clone(&found.target), began_since_start(&found.target, at)),
         parts: Parts::new(&first, Box::new(Threads::new(Arc::clone(&found.target))))
             .serving(&shared.latencies),
         lines: Lines::new(Arc::clone(&shared.guard)),
@@ -93,7 +92,7 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
 struct Task {
     found: Found,
     session: Process,
-    sink: Serving<PeerSink>,
+    sink: PeerSink,
     queue: Arc<RequestQueue>,
     ledger: Ledger,
     facts: Facts,
@@ -205,7 +204,7 @@ impl Task {
             }
         }
         self.carry_out();
-        self.bursts.settle(self.session.is_bursting(), &mut self.sink);
+        self.bursts.settle(self.session.is_bursting(), self.facts.name(), &mut self.sink);
         if self.main.is_none() {
             self.streamed = None;
         }

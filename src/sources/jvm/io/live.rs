@@ -98,7 +98,7 @@ impl Live {
             } else if known.is_another(&access) {
                 // Of the process only the processor time is that of both programs.
                 who.is_new = true;
-                before = Some(known.meter.processor_time());
+                before = known.meter.processor_time();
                 self.gone(pid, ANOTHER);
             }
         }

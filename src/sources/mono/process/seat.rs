@@ -87,6 +87,7 @@ impl Seat {
             labels,
             resumes: self.resumes,
             process: Some(format!("{}@{}", key.pid, key.start)),
+            service: None,
             way: self.chair.way.rank(),
         }
     }

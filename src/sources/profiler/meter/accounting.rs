@@ -8,10 +8,9 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use super::marks::Marks;
-use super::service::Service;
 use crate::contract::Sink;
 use crate::contract::Update;
-use crate::meter::{Latency, bucket_of};
+use crate::meter::{Latency, MergedLatency, bucket_of};
 use crate::model::{MetricItem, Now, Value};
 use crate::sources::profiler::dictionary::method_name::method_name;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
@@ -29,7 +28,8 @@ pub(crate) struct Accounting {
     /// The last duration and its bucket: most calls are as short as the one before.
     bucket: (u64, usize),
     latency: Latency<LONGEST>,
-    pub(crate) service: Service,
+    /// The durations of all pods of the service.
+    pub(crate) service: Option<Arc<MergedLatency>>,
     /// Number of calls by parameter and method, for parameters without a name yet: any may be
     /// `call.red` or `call.idle`.
     unnamed: HashMap<(u32, u32), u64, RandomState>,
@@ -64,7 +64,7 @@ impl Accounting {
         self.counters.add(m::ERRORS, error);
         self.counters.add(m::IDLE, marks.idle.into());
         let sums = [ns(call.duration_ms), 1, error, ns(call.cpu_ms), call.memory];
-        self.methods.add(call.method, &sums, now.monotonic, words, &self.service, sink);
+        self.methods.add(call.method, &sums, now.monotonic, words, sink);
         if !marks.named {
             self.count_unnamed(call.method, params, words);
         }
@@ -97,13 +97,13 @@ impl Accounting {
         words: &Dictionary,
         sink: &mut dyn Sink,
     ) {
-        self.methods.word(id, word, &self.service, sink);
+        self.methods.word(id, word, sink);
         if self.unnamed.is_empty() {
             return;
         }
         let (red, idle) =
             (words.id_of(KnownWord::Red) == Some(id), words.id_of(KnownWord::Idle) == Some(id));
-        let Self { counters, methods, unnamed, service, .. } = self;
+        let Self { counters, methods, unnamed, .. } = self;
         unnamed.retain(|(param, method), calls| {
             if *param != id {
                 return true;
@@ -111,7 +111,7 @@ impl Accounting {
             if red {
                 counters.add(m::ERRORS, *calls);
                 let sums = [0, 0, *calls, 0, 0];
-                methods.add(*method, &sums, now.monotonic, words, service, sink);
+                methods.add(*method, &sums, now.monotonic, words, sink);
             }
             if idle {
                 counters.add(m::IDLE, *calls);
@@ -128,12 +128,10 @@ impl Accounting {
 
     /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.service.add(|item| self.counters.get(item));
         self.counters.report(sink);
         for (slot, sum) in (0..).zip(&mut self.buckets) {
             let more = std::mem::take(sum);
             if more > 0 {
-                self.service.add_bucket(slot, more);
                 sink.update(Update::RowCount { slot, item: m::BUCKET_CALLS, more });
             }
         }
@@ -141,10 +139,10 @@ impl Accounting {
     }
 
     /// Reports what is reported once a second: the percentiles of the last minute if they have
-    /// changed, and the sums of the service.
+    /// changed, of the pod and of its service.
     pub(crate) fn report_second(&mut self, now: Now, sink: &mut dyn Sink) {
         let items = [m::P50, m::P95, m::P99, m::MAX];
-        match self.latency.changed(now.monotonic, self.service.latency()) {
+        match self.latency.changed(now.monotonic, self.service.as_deref()) {
             Some(Some(p)) => {
                 for (item, ms) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
                     sink.update(Update::Set { item, value: Value::U64(ns(ms)) });
@@ -153,8 +151,10 @@ impl Accounting {
             Some(None) => items.into_iter().for_each(|item| sink.update(Update::Unset { item })),
             None => {}
         }
-        self.methods.report_service(sink);
-        self.service.report(now, sink);
+        if let Some(service) = &self.service {
+            let items = [m::SERVICE_P50, m::SERVICE_P95, m::SERVICE_P99, m::SERVICE_MAX];
+            service.report(now.monotonic, (SERVICE, items), ns(1), |update| sink.update(update));
+        }
     }
 }
 
@@ -180,11 +180,6 @@ impl Counters {
         if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
             *sum = sum.wrapping_add(more);
         }
-    }
-
-    /// The sum since the last report.
-    fn get(&self, item: MetricItem) -> u64 {
-        self.sums.get(usize::from(item.get())).copied().unwrap_or_default()
     }
 
     /// Counts all numbers of a call that need no names.
@@ -225,6 +220,8 @@ impl Counters {
     }
 }
 
+/// Slot of the row of the pod's service.
+const SERVICE: u32 = 0;
 /// Slot of the row `other`; methods have slots from 1 on.
 pub(crate) const REST: u32 = 0;
 /// Methods whose slot is found without a search.
@@ -234,8 +231,6 @@ const METHODS_MAX: usize = 30_000;
 
 /// Sums of one method's calls, by item of the table.
 pub(crate) type MethodSums = [u64; 5];
-/// The same in the table of services, which has the first of them.
-type ServiceSums = [u64; m::SERVICE_METHOD_ITEMS.len()];
 
 #[derive(Debug)]
 struct Method {
@@ -252,9 +247,6 @@ pub(crate) struct RootMethods {
     slots: u32,
     sums: Vec<MethodSums>,
     touched: Vec<u32>,
-    /// By slot, since the last report for the service.
-    service: Vec<ServiceSums>,
-    service_touched: Vec<u32>,
     /// Sums of methods without a name, and the time when the wait for the name ends.
     unnamed: HashMap<u32, (Duration, MethodSums), RandomState>,
 }
@@ -266,7 +258,6 @@ impl RootMethods {
         self.by_id.capacity() * (size_of::<(u32, Method)>() + 1)
             + self.by_id.len() * NAME
             + self.sums.capacity() * size_of::<MethodSums>()
-            + self.service.capacity() * size_of::<ServiceSums>()
             + self.unnamed.capacity() * (size_of::<(u32, (Duration, MethodSums))>() + 1)
     }
 
@@ -278,12 +269,11 @@ impl RootMethods {
         more: &MethodSums,
         now: Duration,
         words: &Dictionary,
-        service: &Service,
         sink: &mut dyn Sink,
     ) {
         match self.recent.get(id as usize % RECENT) {
             Some((recent, slot)) if *recent == id && *slot != REST => self.add_to(*slot, more),
-            _ => self.find_and_add(id, more, now, words, service, sink),
+            _ => self.find_and_add(id, more, now, words, sink),
         }
     }
 
@@ -294,13 +284,12 @@ impl RootMethods {
         more: &MethodSums,
         now: Duration,
         words: &Dictionary,
-        service: &Service,
         sink: &mut dyn Sink,
     ) {
         let slot = match self.by_id.get(&id) {
             Some(known) => known.slot,
             None => match words.get(id) {
-                Some(word) => self.assign_row(id, word, service, sink),
+                Some(word) => self.assign_row(id, word, sink),
                 None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
                     let (_, sums) = self
                         .unnamed
@@ -321,19 +310,13 @@ impl RootMethods {
     }
 
     /// Handles a new or rejected word: moves the sums that waited for it to its row.
-    pub(crate) fn word(
-        &mut self,
-        id: u32,
-        word: Option<&str>,
-        service: &Service,
-        sink: &mut dyn Sink,
-    ) {
+    pub(crate) fn word(&mut self, id: u32, word: Option<&str>, sink: &mut dyn Sink) {
         if self.unnamed.is_empty() {
             return;
         }
         let Some((_, sums)) = self.unnamed.remove(&id) else { return };
         let slot = match word {
-            Some(word) => self.assign_row(id, word, service, sink),
+            Some(word) => self.assign_row(id, word, sink),
             None => self.by_id.get(&id).map_or(REST, |m| m.slot),
         };
         self.add_to(slot, &sums);
@@ -378,12 +361,11 @@ impl RootMethods {
     }
 
     /// Gives a method with a name its row.
-    fn assign_row(&mut self, id: u32, word: &str, service: &Service, sink: &mut dyn Sink) -> u32 {
+    fn assign_row(&mut self, id: u32, word: &str, sink: &mut dyn Sink) -> u32 {
         let name = method_name(word);
         let slot = if (self.slots as usize) < METHODS_MAX {
             self.slots += 1;
             sink.update(Update::Row { table: m::METHODS, slot: self.slots, key: Some(&name) });
-            service.bind_method(self.slots, Some(&name), sink);
             self.slots
         } else {
             REST
@@ -406,34 +388,13 @@ impl RootMethods {
         if self.touched.is_empty() {
             (self.touched, self.sums) = (Vec::new(), Vec::new());
         }
-        if self.service_touched.is_empty() {
-            (self.service_touched, self.service) = (Vec::new(), Vec::new());
-        }
     }
 
     /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        if self.service.len() < self.sums.len() {
-            self.service.resize(self.sums.len(), ServiceSums::default());
-        }
         for slot in self.touched.drain(..) {
             let sums = self.sums.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
             for (item, more) in m::METHOD_ITEMS.into_iter().zip(sums) {
-                sink.update(Update::RowCount { slot, item, more });
-            }
-            let Some(service) = self.service.get_mut(slot as usize) else { continue };
-            if *service == ServiceSums::default() {
-                self.service_touched.push(slot);
-            }
-            service.iter_mut().zip(sums).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
-        }
-    }
-
-    /// Reports the sums of the service's methods since the last report.
-    pub(crate) fn report_service(&mut self, sink: &mut dyn Sink) {
-        for slot in self.service_touched.drain(..) {
-            let sums = self.service.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
-            for (item, more) in m::SERVICE_METHOD_ITEMS.into_iter().zip(sums) {
                 sink.update(Update::RowCount { slot, item, more });
             }
         }

@@ -3,5 +3,4 @@
 mod accounting;
 pub(super) mod marks;
 pub(super) mod pod_metrics;
-mod service;
 mod stacks;

@@ -8,7 +8,7 @@ use super::marks::Marks;
 use super::stacks::Stacks;
 use crate::contract::Sink;
 use crate::contract::start_counters;
-use crate::contract::{EventParam, Identity, Update};
+use crate::contract::{EventParam, Identity, Service, Update};
 use crate::events::flags::POINT;
 use crate::meter::MergedLatencies;
 use crate::model::{Now, RowItem, Stamp, Value};
@@ -163,14 +163,12 @@ impl PodMetrics {
         self.scratch.shrink();
         self.accounting.methods.expire(now.monotonic, false);
         self.report(now, words, sink, false);
-        let rows = self.accounting.service.stacks();
-        self.stacks.iter_mut().for_each(|s| s.report(rows, words, sink, false));
+        self.stacks.iter_mut().for_each(|s| s.report(words, sink, false));
         self.accounting.report_second(now, sink);
         self.idle = self.idle.saturating_add(1);
         let silent = self.idle == IDLE;
         if silent {
-            let rows = self.accounting.service.stacks();
-            self.stacks.iter_mut().for_each(|s| s.shrink(rows, sink));
+            self.stacks.iter_mut().for_each(|s| s.shrink(sink));
             self.records.shrink();
             self.accounting.methods.shrink();
         }
@@ -180,8 +178,7 @@ impl PodMetrics {
     /// The connection has ended.
     pub(crate) fn close(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) {
         self.report(now, words, sink, true);
-        let rows = self.accounting.service.stacks();
-        self.stacks.iter_mut().for_each(|s| s.report(rows, words, sink, true));
+        self.stacks.iter_mut().for_each(|s| s.report(words, sink, true));
         self.accounting.report_second(now, sink);
     }
 }
@@ -217,6 +214,11 @@ impl Observer for PodObserver<'_> {
             labels,
             resumes: true,
             process,
+            service: Some(Service {
+                name: format!("{namespace}/{service}"),
+                labels: vec![("namespace", namespace.clone()), ("service", service.clone())],
+                ..Service::default()
+            }),
             ..Identity::default()
         }));
         self.sink.update(Update::Interval(HEARTBEAT));
@@ -237,9 +239,8 @@ impl Observer for PodObserver<'_> {
             self.sink.update(Update::RowCount { slot, item: m::BUCKET_CALLS, more: 0 });
         }
         self.sink.update(Update::Row { table: m::METHODS, slot: REST, key: None });
-        let Self { pod: PodMetrics { accounting, latencies, .. }, sink, .. } = self;
-        accounting.service.start(&namespace, &service, latencies, *sink);
-        accounting.service.bind_method(REST, None, *sink);
+        let Self { pod: PodMetrics { accounting, latencies, .. }, .. } = self;
+        accounting.service = latencies.of(&format!("{namespace}/{service}"));
     }
 
     fn opened(&mut self, opened: &Opened<'_>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Collector, account};
 use crate::contract::http::{ConnectionId, Request};
-use crate::contract::{Identity, Update};
+use crate::contract::{Identity, Service, Update};
 use crate::model::{Departure, Now};
 use crate::sources::zorka::limits::{REFUSED, SESSION_AGE};
 use crate::sources::zorka::meter::agent::Meter;
@@ -47,6 +47,7 @@ impl Collector {
         labels.extend(key.map(|key| ("session", digits(key))));
         let process = key.filter(|_| agent.kind == Kind::Modern).map(ToOwned::to_owned);
         let peer = state.from.map(|from| from.to_string()).unwrap_or_default();
+        let service = state.facts.service(&state.wanted);
         let sink = state.sink.get_or_insert_with(|| self.sinks.open());
         sink.at(now);
         state.tried = now.monotonic;
@@ -56,9 +57,13 @@ impl Collector {
             labels,
             resumes: true,
             process,
+            service: Some(Service {
+                name: service.to_owned(),
+                labels: vec![("service", service.to_owned())],
+                ..Service::default()
+            }),
             ..Identity::default()
         }));
-        let service = state.facts.service(&state.wanted);
         state.meter.start(&name, service, &self.latencies, &mut **sink);
         state.shown = name;
         state.attached = true;

@@ -1,5 +1,6 @@
 //! The metrics of one agent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::copies::Copies;
@@ -8,13 +9,14 @@ pub(crate) use super::walk::Settings;
 use super::walk::{Sums, Walked};
 use crate::contract::Update;
 use crate::contract::{Sink, start_counters};
-use crate::meter::MergedLatencies;
+use crate::meter::{MergedLatencies, MergedLatency};
 use crate::model::{MetricItem, Now, Value};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::{Dialect, FLAG_CLOSED, NONE, TraceBody};
 
+/// Slot of the row of the service.
+const SERVICE: u32 = 0;
 /// Time without a trace after which caches are freed: most agents are idle.
 const IDLE: Duration = Duration::from_secs(15);
 
@@ -37,7 +39,8 @@ pub(crate) struct Meter {
     settings: Settings,
     name: Box<str>,
     counters: Counters,
-    service: Service,
+    /// The durations of all agents of the service.
+    service: Option<Arc<MergedLatency>>,
     /// None while the agent is idle.
     sums: Option<Box<Sums>>,
     /// See [`Methods::generation`](super::methods::Methods::generation).
@@ -53,7 +56,7 @@ impl Meter {
             settings,
             name: Box::default(),
             counters: Counters::default(),
-            service: Service::default(),
+            service: None,
             sums: None,
             generation: 0,
             dialect: "",
@@ -72,7 +75,7 @@ impl Meter {
     ) {
         self.name = name.into();
         start_counters(m::METRICS, sink);
-        self.service.start(service, latencies, sink);
+        self.service = latencies.of(service);
     }
 
     /// Adds to a static metric, with the next report.
@@ -89,13 +92,13 @@ impl Meter {
         names: &mut Names,
         sink: &mut dyn Sink,
     ) {
-        let Self { settings, name, counters, service, sums, generation, .. } = self;
+        let Self { settings, name, counters, sums, generation, .. } = self;
         self.last = now.monotonic;
         counters.add(m::TRACES, 1);
         let TraceContext { bytes, copies, .. } = *context;
         let walked = Walked { agent: name, bytes, body, copies };
         let sums = sums.get_or_insert_with(|| Box::new(Sums::new(*settings, *generation)));
-        sums.add(walked, names, counters, service, sink);
+        sums.add(walked, names, counters, sink);
         self.describe(now, context, body, sink);
     }
 
@@ -131,10 +134,8 @@ impl Meter {
 
     /// Reports the sums since the last report.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        let Self { counters, service, sums, .. } = self;
-        service.add(|item| counters.get(item));
-        counters.report(sink);
-        sums.iter_mut().for_each(|sums| sums.report(service, sink));
+        self.counters.report(sink);
+        self.sums.iter_mut().for_each(|sums| sums.report(sink));
     }
 
     /// As [`report`](Self::report), with what is reported once a second: the agent goes, or another
@@ -142,18 +143,21 @@ impl Meter {
     pub(crate) fn report_all(&mut self, now: Now, sink: &mut dyn Sink) {
         self.report(sink);
         let Self { service, sums, .. } = self;
-        sums.iter_mut().for_each(|sums| sums.report_second(now.monotonic, service, sink));
-        service.report(now.monotonic, sink);
+        sums.iter_mut()
+            .for_each(|sums| sums.report_second(now.monotonic, service.as_deref(), sink));
+        if let Some(service) = service {
+            let items = [m::SERVICE_P50, m::SERVICE_P95, m::SERVICE_P99, m::SERVICE_MAX];
+            service.report(now.monotonic, (SERVICE, items), m::US, |update| sink.update(update));
+        }
     }
 
     /// A second has passed.
     pub(crate) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
         self.report_all(now, sink);
-        let Self { service, sums: Some(sums), .. } = self else { return };
+        let Some(sums) = &mut self.sums else { return };
         sums.tick(sink);
         if now.monotonic.saturating_sub(self.last) >= IDLE {
-            sums.clear(service, sink);
-            service.clear(sink);
+            sums.clear(sink);
             if sums.is_empty() {
                 self.generation = sums.methods.generation();
                 self.sums = None;
@@ -163,10 +167,7 @@ impl Meter {
 
     /// Allocated bytes.
     pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>()
-            + self.name.len()
-            + self.service.memory()
-            + self.sums.as_ref().map_or(0, |sums| sums.memory())
+        size_of::<Self>() + self.name.len() + self.sums.as_ref().map_or(0, |sums| sums.memory())
     }
 }
 

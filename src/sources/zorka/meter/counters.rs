@@ -31,11 +31,6 @@ impl Counters {
         }
     }
 
-    /// The sum since the last report.
-    pub(crate) fn get(&self, item: MetricItem) -> u64 {
-        self.sums.get(usize::from(item.get())).copied().unwrap_or_default()
-    }
-
     /// Reports the sums and clears them.
     pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         let mut left = std::mem::take(&mut self.touched);

@@ -12,7 +12,6 @@ use crate::contract::Update;
 use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::Record;
 
 /// Slot of the row for the methods beyond the limit.
@@ -41,12 +40,7 @@ struct Sums {
     on_path: u32,
     /// Reports are due.
     touched: bool,
-    /// Sums since the last report for the service, by item of its table.
-    service: ServiceSums,
 }
-
-/// See [`m::SERVICE_METHOD_ITEMS`].
-type ServiceSums = [u64; m::SERVICE_METHOD_ITEMS.len()];
 
 /// The methods of one agent.
 #[derive(Debug)]
@@ -58,8 +52,6 @@ pub(crate) struct Methods {
     slots: HashMap<u64, u32, RandomState>,
     sums: Vec<Sums>,
     touched: Vec<u32>,
-    /// Slots whose report for the service is due.
-    service_touched: Vec<u32>,
     /// Negative self time of methods without a slot, by hash of the name.
     carried: HashMap<u64, i64, RandomState>,
     name: String,
@@ -78,7 +70,6 @@ impl Methods {
             slots: HashMap::default(),
             sums: Vec::new(),
             touched: Vec::new(),
-            service_touched: Vec::new(),
             carried: HashMap::default(),
             name: String::new(),
             unresolved: 0,
@@ -87,16 +78,10 @@ impl Methods {
 
     /// The slot of a method id.
     #[inline]
-    pub(crate) fn slot(
-        &mut self,
-        id: u32,
-        names: &mut Names,
-        service: &Service,
-        sink: &mut dyn Sink,
-    ) -> u32 {
+    pub(crate) fn slot(&mut self, id: u32, names: &mut Names, sink: &mut dyn Sink) -> u32 {
         match names.get_method(id) {
             Some(method) if method.slot >> SLOT_BITS == self.generation => method.slot & SLOT_MASK,
-            _ => self.bind(id, names, service, sink),
+            _ => self.bind(id, names, sink),
         }
     }
 
@@ -143,7 +128,7 @@ impl Methods {
     }
 
     #[cold]
-    fn bind(&mut self, id: u32, names: &mut Names, service: &Service, sink: &mut dyn Sink) -> u32 {
+    fn bind(&mut self, id: u32, names: &mut Names, sink: &mut dyn Sink) -> u32 {
         self.unresolved += write_name(&mut self.name, id, self.signatures, names);
         let key = clean(&self.name);
         let hash = self.hasher.hash_one(&*key);
@@ -160,7 +145,6 @@ impl Methods {
                 for item in m::METHOD_ITEMS {
                     sink.update(Update::RowCount { slot, item, more: 0 });
                 }
-                service.bind_method(slot, own, sink);
                 if !full {
                     let self_time = self.carried.remove(&hash).unwrap_or_default();
                     self.sums.push(Sums { self_time, ..Sums::default() });
@@ -190,40 +174,19 @@ impl Methods {
             if reported > sums.reported {
                 sink.update(Update::RowMax { slot, item: m::METHOD_MAX, value: reported });
             }
-            let mut service = sums.service;
-            if service == ServiceSums::default() {
-                self.service_touched.push(slot);
-            }
-            let more = [self_time_now, sums.count, sums.errors, sums.time];
-            service.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
             let self_time = sums.self_time.min(0);
             let on_path = sums.on_path;
-            *sums = Sums { self_time, reported, on_path, service, ..Sums::default() };
-        }
-    }
-
-    /// Reports the sums of the service since the last report.
-    pub(crate) fn report_service(&mut self, sink: &mut dyn Sink) {
-        for slot in self.service_touched.drain(..) {
-            let sums =
-                self.sums.get_mut(slot as usize).map(|sums| std::mem::take(&mut sums.service));
-            for (item, more) in m::SERVICE_METHOD_ITEMS.into_iter().zip(sums.unwrap_or_default()) {
-                if more > 0 {
-                    sink.update(Update::RowCount { slot, item, more });
-                }
-            }
+            *sums = Sums { self_time, reported, on_path, ..Sums::default() };
         }
     }
 
     /// Frees what an idle agent does not need.
     pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
         self.report(sink);
-        self.report_service(sink);
         if self.sums.is_empty() {
             return;
         }
         sink.update(Update::FreeRows { table: m::METHODS });
-        sink.update(Update::FreeRows { table: m::SERVICE_METHODS });
         for (hash, slot) in std::mem::take(&mut self.slots) {
             let carried = self.sums.get(slot as usize).map_or(0, |s| s.self_time);
             if carried < 0 && self.carried.len() < CARRIED {
@@ -232,14 +195,13 @@ impl Methods {
         }
         self.generation = (self.generation + 1) % GENERATIONS;
         (self.sums, self.touched, self.name) = (Vec::new(), Vec::new(), String::new());
-        self.service_touched = Vec::new();
     }
 
     /// Allocated bytes.
     pub(crate) fn memory(&self) -> usize {
         (self.slots.capacity() + self.carried.capacity()) * (size_of::<(u64, i64)>() + 1)
             + self.sums.capacity() * size_of::<Sums>()
-            + (self.touched.capacity() + self.service_touched.capacity()) * size_of::<u32>()
+            + self.touched.capacity() * size_of::<u32>()
             + self.name.capacity()
     }
 }

@@ -10,8 +10,8 @@ use crate::catalogue::OTHER;
 use crate::contract::Sink;
 use crate::meter::{NodeRow, ROOT, StackName, StackTimes};
 use crate::sources::zorka::limits::STACK_DEPTH;
+use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::{FLAG_CLOSED, Record};
 
 /// No stack: the parent of the outermost methods.
@@ -47,7 +47,6 @@ impl Stacks {
         called: Called,
         records: &[Record],
         names: &Names,
-        service: &Service,
         sink: &mut dyn Sink,
     ) -> u32 {
         let Some(record) = records.get(called.at as usize) else { return called.parent };
@@ -62,7 +61,7 @@ impl Stacks {
         }
         if own > 0 {
             if self.times.tree.nodes.get(node as usize).is_some_and(|n| n.row == NodeRow::Unnamed) {
-                self.bind(node, called.at, records, names, service, sink);
+                self.bind(node, called.at, records, names, sink);
             }
             self.times.add(node, own);
         }
@@ -81,15 +80,7 @@ impl Stacks {
 
     /// Gives a stack its row, named by the methods on the path to a record.
     #[cold]
-    fn bind(
-        &mut self,
-        node: u32,
-        at: u32,
-        records: &[Record],
-        names: &Names,
-        service: &Service,
-        sink: &mut dyn Sink,
-    ) {
+    fn bind(&mut self, node: u32, at: u32, records: &[Record], names: &Names, sink: &mut dyn Sink) {
         let (mut at, mut text) = (at, String::new());
         // The tree asks from the innermost method outwards.
         let name = self.times.tree.name(node, &mut |slot| {
@@ -107,26 +98,26 @@ impl Stacks {
             }
         });
         if let Some(name) = name {
-            self.times.bind(node, service.stacks(), &name, |update| sink.update(update));
+            self.times.bind(node, m::STACK_TIME, &name, |update| sink.update(update));
         }
     }
 
     /// Reports the times since the last report. A full tree is made anew.
-    pub(crate) fn report(&mut self, service: &Service, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         let update = |update: crate::contract::Update<'_>| sink.update(update);
-        self.times.report(service.stacks(), 1, |_, _| StackName::Hidden, update);
+        self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, update);
         if self.times.tree.is_full() {
-            self.clear(service, sink);
+            self.clear(sink);
         }
     }
 
     /// Frees all stacks; their rows stay in the store.
-    pub(crate) fn clear(&mut self, service: &Service, sink: &mut dyn Sink) {
+    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
         if !self.times.tree.nodes.is_empty() {
             let update = |update: crate::contract::Update<'_>| sink.update(update);
-            self.times.report(service.stacks(), 1, |_, _| StackName::Hidden, update);
+            self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, update);
             let update = |update: crate::contract::Update<'_>| sink.update(update);
-            self.times.retain(service.stacks(), std::iter::empty(), update);
+            self.times.retain(m::STACK_TIME, std::iter::empty(), update);
             *self = Self::default();
         }
     }
@@ -172,7 +163,7 @@ mod tests {
         let records = records(&[(NONE, 7, 100, 40), (0, 5, 0, 0), (1, 8, 30, 0), (1, 9, 10, 0)]);
         let mut add = |stacks: &mut Stacks, parent, depth, slot, at| {
             let called = Called { parent, depth, slot, at };
-            stacks.add(called, &records, &names, &Service::default(), &mut seen)
+            stacks.add(called, &records, &names, &mut seen)
         };
         let outer = add(&mut stacks, OUTERMOST, 0, 1, 0);
         // Record 1 has no end and is no frame.
@@ -180,10 +171,10 @@ mod tests {
         assert_eq!(add(&mut stacks, outer, 2, 2, 2), inner);
         add(&mut stacks, outer, 2, REST, 3);
         assert_eq!(add(&mut stacks, inner, STACK_DEPTH, 3, 3), inner);
-        stacks.report(&Service::default(), &mut seen);
+        stacks.report(&mut seen);
         let rows = ["A.run", "A.run,B.go_it", "A.run,other"].map(|key| seen.row(STACK_TIME, key));
         assert_eq!(rows, [Some(60), Some(70), Some(10)]);
-        stacks.clear(&Service::default(), &mut seen);
+        stacks.clear(&mut seen);
         assert_eq!(stacks.memory(), 0);
     }
 
@@ -193,8 +184,8 @@ mod tests {
         let records = records(&[(NONE, 7, 10, 14), (NONE, 7, 3, 0), (NONE, 7, 9, 0)]);
         for (at, sum) in [(0, None), (1, None), (2, Some(8))] {
             let called = Called { parent: OUTERMOST, depth: 0, slot: 1, at };
-            stacks.add(called, &records, &names, &Service::default(), &mut seen);
-            stacks.report(&Service::default(), &mut seen);
+            stacks.add(called, &records, &names, &mut seen);
+            stacks.report(&mut seen);
             assert_eq!(seen.row(STACK_TIME, "A.run"), sum);
         }
     }
@@ -205,9 +196,9 @@ mod tests {
         let records = records(&[(NONE, 7, 10, 0)]);
         for slot in 0..10_000 {
             let called = Called { parent: OUTERMOST, depth: 0, slot, at: 0 };
-            stacks.add(called, &records, &names, &Service::default(), &mut seen);
+            stacks.add(called, &records, &names, &mut seen);
         }
-        stacks.report(&Service::default(), &mut seen);
+        stacks.report(&mut seen);
         assert_eq!(stacks.memory(), 0);
         let sum: u64 = seen.rows(STACK_TIME).map(|(_, sum)| sum).sum();
         assert_eq!(sum, 10 * 8192);

@@ -6,6 +6,7 @@ use crate::catalogue::OTHER;
 use crate::contract::Sink;
 use crate::contract::Update;
 use crate::model::{MetricItem, RowItem, TableId, Value};
+use crate::sources::zorka::metrics as m;
 
 /// The values that updates result in.
 #[derive(Debug, Default)]
@@ -46,7 +47,9 @@ impl Seen {
     }
 
     fn key(&self, table: TableId, slot: u32) -> String {
-        self.slots.get(&(table.index(), slot)).cloned().expect("a bound slot")
+        // The store binds the row of the service.
+        let of_service = || (table == m::SERVICES).then(|| "the service".to_owned());
+        self.slots.get(&(table.index(), slot)).cloned().or_else(of_service).expect("a bound slot")
     }
 }
 

@@ -7,10 +7,9 @@ use super::text::clean;
 use crate::catalogue::OTHER;
 use crate::contract::Sink;
 use crate::contract::Update;
-use crate::meter::{Latency, bucket_of};
+use crate::meter::{Latency, MergedLatency, bucket_of};
 use crate::sources::zorka::limits;
 use crate::sources::zorka::metrics as m;
-use crate::sources::zorka::service::Service;
 
 const LAYOUT: Layout<5> = Layout {
     table: m::TYPES,
@@ -88,7 +87,7 @@ impl Types {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, service: &mut Service, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         self.rows.report(sink);
         for (slot, of) in (0..).zip(&mut self.durations) {
             if of.longest > of.reported {
@@ -100,22 +99,27 @@ impl Types {
             self.bound = true;
             for (slot, key) in (0..).zip(m::buckets()) {
                 sink.update(Update::Row { table: m::BUCKETS, slot, key: Some(&key) });
+                sink.update(Update::RowCount { slot, item: m::TYPE_HISTOGRAM, more: 0 });
             }
         }
         for (slot, sum) in (0..).zip(&mut self.buckets) {
             let more = std::mem::take(sum);
             if more > 0 {
-                service.add_bucket(slot, more);
                 sink.update(Update::RowCount { slot, item: m::TYPE_HISTOGRAM, more });
             }
         }
     }
 
     /// Reports percentiles that have changed; new durations are also those of the service.
-    pub(crate) fn report_latency(&mut self, now: Duration, service: &Service, sink: &mut dyn Sink) {
+    pub(crate) fn report_latency(
+        &mut self,
+        now: Duration,
+        service: Option<&MergedLatency>,
+        sink: &mut dyn Sink,
+    ) {
         let items = [m::TYPE_P50, m::TYPE_P95, m::TYPE_P99, m::TYPE_RECENT_MAX];
         for (slot, of) in (0..).zip(&mut self.durations) {
-            match of.recent.changed(now, service.latency()) {
+            match of.recent.changed(now, service) {
                 Some(Some(p)) => {
                     for (item, us) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
                         sink.update(Update::RowSet { slot, item, value: us.saturating_mul(m::US) });
@@ -137,8 +141,8 @@ impl Types {
     }
 
     /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, service: &mut Service, sink: &mut dyn Sink) {
-        self.report(service, sink);
+    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
+        self.report(sink);
         self.rows.clear(sink);
         if self.bound {
             sink.update(Update::FreeRows { table: m::BUCKETS });

@@ -11,9 +11,9 @@ use super::stacks::{Called, OUTERMOST, Stacks};
 use super::statements::Statements;
 use super::types::{SpanSums, Types};
 use crate::contract::Sink;
+use crate::meter::MergedLatency;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::service::Service;
 use crate::sources::zorka::wire::body::{
     Begin, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, NONE, Record, TraceBody,
 };
@@ -99,7 +99,6 @@ impl Sums {
         walked: Walked<'_>,
         names: &mut Names,
         counters: &mut Counters,
-        service: &Service,
         sink: &mut dyn Sink,
     ) {
         let Walked { body, .. } = walked;
@@ -112,7 +111,7 @@ impl Sums {
         counters.add(m::BACKWARDS, body.backwards.into());
         counters.add(m::SKIPPED, body.skipped.into());
         dialects(&body.records, counters);
-        self.records(walked, names, counters, service, sink);
+        self.records(walked, names, counters, sink);
         self.exceptions(walked, names, counters, sink);
         self.attributes(walked, names, counters, sink);
         counters.add(m::UNRESOLVED, self.methods.take_unresolved());
@@ -123,7 +122,6 @@ impl Sums {
         walked: Walked<'_>,
         names: &mut Names,
         counters: &mut Counters,
-        service: &Service,
         sink: &mut dyn Sink,
     ) {
         let Walked { body, copies, .. } = walked;
@@ -148,11 +146,11 @@ impl Sums {
             let mut stack = outer.map_or(OUTERMOST, |open| open.stack);
             let mut slot = UNTIMED;
             if record.flags & FLAG_CLOSED != 0 {
-                slot = self.methods.slot(record.method, names, service, sink);
+                slot = self.methods.slot(record.method, names, sink);
                 self.methods.add(slot, record);
                 if let Some(stacks) = &mut self.stacks {
                     let called = Called { parent: stack, depth: self.path.len(), slot, at: n };
-                    stack = stacks.add(called, &body.records, names, service, sink);
+                    stack = stacks.add(called, &body.records, names, sink);
                 }
                 if let Some(begin) = body.spans.get(record.span as usize) {
                     self.span(walked, record, begin, !in_span, names, counters, sink);
@@ -268,19 +266,24 @@ impl Sums {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, service: &mut Service, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
         self.methods.report(sink);
-        self.types.report(service, sink);
+        self.types.report(sink);
         self.exceptions.report(sink);
         self.attributes.report(sink);
         self.statements.iter_mut().for_each(|statements| statements.report(sink));
     }
 
-    /// Reports what is reported once a second: percentiles, stacks, and the sums of the service.
-    pub(crate) fn report_second(&mut self, now: Duration, service: &Service, sink: &mut dyn Sink) {
+    /// Reports what is reported once a second: percentiles and stacks. `service`: the durations of all its
+    /// agents.
+    pub(crate) fn report_second(
+        &mut self,
+        now: Duration,
+        service: Option<&MergedLatency>,
+        sink: &mut dyn Sink,
+    ) {
         self.types.report_latency(now, service, sink);
-        self.stacks.iter_mut().for_each(|s| s.report(service, sink));
-        self.methods.report_service(sink);
+        self.stacks.iter_mut().for_each(|s| s.report(sink));
     }
 
     /// A second has passed.
@@ -289,14 +292,14 @@ impl Sums {
     }
 
     /// Frees what an idle agent does not need; percentiles have a minute.
-    pub(crate) fn clear(&mut self, service: &mut Service, sink: &mut dyn Sink) {
+    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
         self.methods.clear(sink);
         if self.types.is_silent() {
-            self.types.clear(service, sink);
+            self.types.clear(sink);
         }
         self.exceptions.clear(sink);
         self.attributes.clear(sink);
-        self.stacks.iter_mut().for_each(|s| s.clear(service, sink));
+        self.stacks.iter_mut().for_each(|s| s.clear(sink));
         self.statements.iter_mut().for_each(|statements| statements.clear(sink));
         (self.path, self.found) = (Vec::new(), Vec::new());
     }

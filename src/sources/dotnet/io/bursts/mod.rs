@@ -14,7 +14,6 @@ use crate::contract::Update;
 use crate::net::guard::Guarded;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile::{self, Profile};
-use crate::sources::dotnet::service::Serving;
 use crate::sources::dotnet::session::End;
 use crate::sources::dotnet::target::Target;
 
@@ -136,15 +135,14 @@ impl Bursts {
         }
     }
 
-    /// Ends the burst if the session has ended.
-    pub(super) fn settle<S: Sink>(&mut self, is_open: bool, sink: &mut Serving<S>) {
+    /// Ends the burst if the session has ended. `owner`: the instance.
+    pub(super) fn settle(&mut self, is_open: bool, owner: &str, sink: &mut dyn Sink) {
         if is_open || !self.profile.is_running() {
             return;
         }
         let why = (!self.profile.began()).then_some("the process gave no session");
         self.reading = None;
-        let owner = sink.instance().to_owned();
-        let text = self.profile.finish(why, &owner, sink);
+        let text = self.profile.finish(why, owner, sink);
         answer(text, sink);
     }
 

@@ -9,9 +9,10 @@ use times::Times;
 
 use crate::clock::now;
 use crate::contract::Sink;
-use crate::contract::{Identity, Update};
+use crate::contract::{Identity, Service, Update};
 use crate::model::{Condition, MetricItem, Now, Value};
 use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::service::program;
 use crate::sources::dotnet::session::{Process, State};
 use crate::sources::dotnet::stream::Parts;
 use crate::sources::dotnet::target::Target;
@@ -20,6 +21,8 @@ use crate::sources::dotnet::target::Target;
 #[derive(Debug)]
 pub(super) struct Facts {
     target: Arc<Target>,
+    /// It began while this PMDA ran.
+    is_new: bool,
     /// The process is an instance.
     introduced: bool,
     state: Option<State>,
@@ -35,9 +38,10 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) const fn new(target: Arc<Target>) -> Self {
+    pub(super) const fn new(target: Arc<Target>, is_new: bool) -> Self {
         Self {
             target,
+            is_new,
             introduced: false,
             state: None,
             reason: String::new(),
@@ -48,6 +52,11 @@ impl Facts {
             via: None,
             times: Times::new(),
         }
+    }
+
+    /// The instance; empty: not known yet.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Reports what has changed.
@@ -126,6 +135,7 @@ impl Facts {
             ],
             resumes: true,
             process: Some(target.key.clone()),
+            service: Some(service(&name, self.is_new)),
             ..Identity::default()
         }));
         parts.start(&name, sink);
@@ -152,6 +162,12 @@ impl Facts {
             }
         }
     }
+}
+
+/// The program of an instance.
+fn service(instance: &str, is_new: bool) -> Service {
+    let name = program(instance).to_owned();
+    Service { labels: vec![("program", name.clone())], name, is_new, ..Service::default() }
 }
 
 fn set(sink: &mut dyn Sink, item: MetricItem, value: Value) {

@@ -41,18 +41,17 @@ impl Sink for Rows {
 #[test]
 fn sums_wait_for_the_name_and_only_then_belong_to_the_rest() {
     let (mut methods, mut rows) = (RootMethods::default(), Rows::default());
-    let service = Service::default();
     let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
     let second = Duration::from_secs;
     for id in [1, 2, 3, 2] {
-        methods.add(id, &[5, 1, 0, 0, 0], second(0), &words, &service, &mut rows);
+        methods.add(id, &[5, 1, 0, 0, 0], second(0), &words, &mut rows);
     }
     methods.report(&mut rows);
     assert!(rows.1.is_empty(), "{:?}", rows.1);
     words.put(Some(2), Text::new(&[0, b'b'], 1));
-    methods.word(2, words.get(2).map(|w| &**w), &service, &mut rows);
-    methods.word(3, None, &service, &mut rows);
-    methods.add(2, &[5, 1, 0, 0, 0], second(1), &words, &service, &mut rows);
+    methods.word(2, words.get(2).map(|w| &**w), &mut rows);
+    methods.word(3, None, &mut rows);
+    methods.add(2, &[5, 1, 0, 0, 0], second(1), &words, &mut rows);
     methods.expire(second(10), false);
     methods.report(&mut rows);
     assert_eq!(rows.1, [("b".to_owned(), 3), ("other".to_owned(), 1)].into());
@@ -61,7 +60,7 @@ fn sums_wait_for_the_name_and_only_then_belong_to_the_rest() {
     methods.report(&mut rows);
     assert_eq!(rows.1["other"], 2);
     for id in 100..10_000 {
-        methods.add(id, &[0, 1, 0, 0, 0], second(0), &words, &service, &mut rows);
+        methods.add(id, &[0, 1, 0, 0, 0], second(0), &words, &mut rows);
     }
     assert_eq!(methods.unnamed.len(), limits::UNNAMED);
     methods.reset_dictionary();

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use super::*;
 use crate::contract::Update;
 use crate::sources::profiler::dictionary::interner::Interner;
-use crate::sources::profiler::metrics::STACK_TIME;
 use crate::sources::profiler::streams::record::TagValue;
 use crate::sources::profiler::streams::scan::Text;
 
@@ -229,8 +228,6 @@ fn before_the_dictionary_comes_the_first_word_is_believed_to_be_the_first_of_all
     assert_eq!(t.told(), [(1, 1, 299), (2, 2, 1)]);
 }
 
-const ROWS: StackRows<'_> = StackRows { item: STACK_TIME, service: None };
-
 /// Time by stack.
 #[derive(Default)]
 struct Rows(BTreeMap<u32, String>, BTreeMap<String, u64>);
@@ -268,9 +265,9 @@ fn a_silence_changes_nothing_but_memory() {
         t.enter(101, 3);
         t.exit(102);
         t.enter(103, 2);
-        t.0.report(ROWS, &words, &mut rows, false);
+        t.0.report(&words, &mut rows, false);
         if silent {
-            t.0.shrink(ROWS, &mut rows);
+            t.0.shrink(&mut rows);
             // An open root, of which one method has taken time, and one without a name.
             let nodes: Vec<_> =
                 t.0.times.tree.nodes.iter().map(|n| (n.method, n.self_time)).collect();
@@ -283,7 +280,7 @@ fn a_silence_changes_nothing_but_memory() {
         t.enter(201, 3);
         t.exit(203);
         t.end(210, INFO, true);
-        t.0.report(ROWS, &words, &mut rows, true);
+        t.0.report(&words, &mut rows, true);
         rows.1
     };
     let told = play(false);
