@@ -6,18 +6,18 @@
 docs_home() {
     export HOME=$D/home
     mkdir -p "$HOME/.pcp/bin" "$HOME/bin" "$D/pages"
-    printf '#!/bin/sh\nexec "%s/bin/pcp-apm" "$@"\n' "$TOP" >"$HOME/.pcp/bin/pcp-apm"
+    printf '#!/bin/sh\nexec "%s/clients/cli/pcp-apm" "$@"\n' "$TOP" >"$HOME/.pcp/bin/pcp-apm"
     printf '#!/bin/sh\nexec /usr/bin/pmlogconf -d "%s/pmlogconf" "$@"\n' "$HOME" >"$HOME/bin/pmlogconf"
     printf '#!/bin/sh\nexec /usr/bin/pmieconf -r "%s/pmieconf" "$@"\n' "$HOME" >"$HOME/bin/pmieconf"
     # With the names that they have when they are installed.
     mkdir "$HOME/pmlogconf" "$HOME/pmieconf"
     cp -r "$TOP/etc/pmlogconf" "$HOME/pmlogconf/apm"
-    cp -r "$TOP/etc/pmieconf" "$HOME/pmieconf/apm"
+    cp -r "$TOP/clients/rules/pmieconf" "$HOME/pmieconf/apm"
     cp -r "$PCP_SYSCONF_DIR/pmieconf/global" "$HOME/pmieconf/"
     # PCP's Python programs need Debian's python3, whatever else comes first in PATH.
     ln -s /usr/bin/python3 "$HOME/bin/python3"
     chmod 755 "$HOME/.pcp/bin/pcp-apm" "$HOME"/bin/*
-    cp "$TOP/etc/pmrep.conf" "$HOME/.pmrep.conf"
+    cp "$TOP/clients/reports/pmrep.conf" "$HOME/.pmrep.conf"
     export PATH=$HOME/bin:$PATH PMDA
     cd "$D/pages" || exit 1
 }

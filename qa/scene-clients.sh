@@ -5,7 +5,7 @@
 export PCP_PYTHON_PROG=/usr/bin/python3 XDG_CACHE_HOME=$D/cache
 /usr/bin/python3 -c 'import pcp.pmapi' 2>/dev/null || { echo "skipped: no python3-pcp (qa/setup)" >&2; exit 77; }
 pmpython=$(command -v pmpython || echo /usr/bin/python3)
-apm() { timeout 300 "$pmpython" "$TOP/bin/pcp-apm" "$@"; }
+apm() { timeout 300 "$pmpython" "$TOP/clients/cli/pcp-apm" "$@"; }
 live() { apm -h "$HOST" "$@" 2>>"$FULL"; }
 # rows KEY [KEY...]: of lines of JSON these cells, sorted, each once.
 rows() { /usr/bin/python3 -c 'import json, sys
@@ -82,12 +82,12 @@ live events zorka.span profiler.call -x 'duration > 50000000' >"$D/slow"
 verdict "a filter holds for each" eval '/usr/bin/python3 -c "import json, sys; v = [json.loads(l)[\"parameters\"][\"duration\"] for l in sys.stdin]; print(len(v)); sys.exit(not v or min(v) <= 50000000)" <"$D/slow"'
 rows source kind <"$D/slow"
 verdict "the newest two" same "$(live events lttng -n 2 | wc -l)" 2
-background env PYTHONUNBUFFERED=1 "$pmpython" "$TOP/bin/pcp-apm" -h "$HOST" events dotnet.exception -f -n 1 >"$D/follow.out" 2>&1
+background env PYTHONUNBUFFERED=1 "$pmpython" "$TOP/clients/cli/pcp-apm" -h "$HOST" events dotnet.exception -f -n 1 >"$D/follow.out" 2>&1
 verdict "followed" wait_for eval '[ "$(wc -l <"$D/follow.out")" -gt 20 ]'
 ends "$LAST"
 verdict "none comes twice" eval 'sed "\$d" "$D/follow.out" | sort | uniq -d | head -1 | wc -l | grep -qx 0'
 echo "== clients: top"
-/usr/bin/python3 - "$pmpython" "$TOP/bin/pcp-apm" -h "$HOST" -t 1 top >"$D/top.out" 2>&1 <<'END'
+/usr/bin/python3 - "$pmpython" "$TOP/clients/cli/pcp-apm" -h "$HOST" -t 1 top >"$D/top.out" 2>&1 <<'END'
 import os, pty, select, sys, time
 pid, fd = pty.fork()
 if pid == 0:
@@ -162,9 +162,9 @@ wrong 1 -a "$D/archive" events -f
 wrong 1 -a "$D/archive" events -x 'duration > 1'
 
 echo "== clients: pmrep"
-sections=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$TOP/etc/pmrep.conf")
+sections=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$TOP/clients/reports/pmrep.conf")
 # Four at once: pmcd's socket refuses more that connect at one moment.
-report() { pmrep -c "$TOP/etc/pmrep.conf" -h "$HOST" -t 0.2 -s 2 ":$1" >"$D/report.$1" 2>&1; }
+report() { pmrep -c "$TOP/clients/reports/pmrep.conf" -h "$HOST" -t 0.2 -s 2 ":$1" >"$D/report.$1" 2>&1; }
 export -f report
 export HOST TOP D
 xargs -P 4 -I{} bash -c 'report {}' <<<"$sections"
@@ -173,11 +173,11 @@ for section in $sections; do
     details "$section: $(cat "$report")"
     # No unknown metric, and a number in the last line.
     if ! grep -qE 'PM_ERR|nvalid|must|mpossible|not part' "$report" && tail -1 "$report" | grep -qE '[0-9]'; then echo "$section"; else echo "$section: NO"; fi
-    grep -q "^#   pmrep :$section " "$TOP/etc/pmrep.conf" || echo "$section is not in the list at the top"
+    grep -q "^#   pmrep :$section " "$TOP/clients/reports/pmrep.conf" || echo "$section is not in the list at the top"
 done
 echo "== clients: pmchart"
 pminfo -h "$HOST" apm | sort >"$D/names"
-for view in "$TOP"/etc/pmchart/*; do
+for view in "$TOP"/clients/views/*; do
     grep -oE 'metric [^ ]+' "$view" | cut -d' ' -f2 | sort -u >"$D/charted"
     echo "$(basename "$view"): $(wc -l <"$D/charted") metrics, $(grep -c '^chart ' "$view") charts $(comm -23 "$D/charted" "$D/names" | tr '\n' ' ')"
     if command -v pmchart >/dev/null && command -v xvfb-run >/dev/null; then
@@ -185,9 +185,9 @@ for view in "$TOP"/etc/pmchart/*; do
     fi
 done
 echo "== clients: derived metrics"
-sed -n 's/^\(apm[^ (]*\) = .*/\1/p' "$TOP/etc/derived.conf" | while read -r metric; do
-    PCP_DERIVED_CONFIG=$TOP/etc/derived.conf pmval -h "$HOST" -t 0.2 -s 2 -r "$metric" 2>&1 | tail -1 | grep -qE '[0-9]' && echo "$metric"
+sed -n 's/^\(apm[^ (]*\) = .*/\1/p' "$TOP/clients/reports/derived.conf" | while read -r metric; do
+    PCP_DERIVED_CONFIG=$TOP/clients/reports/derived.conf pmval -h "$HOST" -t 0.2 -s 2 -r "$metric" 2>&1 | tail -1 | grep -qE '[0-9]' && echo "$metric"
 done
 echo "== clients: rules of Prometheus"
-verdict "each metric exists" same "$(grep -oE 'apm_[a-z0-9_]+' "$TOP/etc/prometheus/rules.yml" | sort -u | comm -23 - <(tr . _ <"$D/names"))" ""
-if command -v promtool >/dev/null; then promtool check rules "$TOP/etc/prometheus/rules.yml" >"$D/promtool" 2>&1 || cat "$D/promtool"; fi
+verdict "each metric exists" same "$(grep -oE 'apm_[a-z0-9_]+' "$TOP/clients/rules/prometheus/rules.yml" | sort -u | comm -23 - <(tr . _ <"$D/names"))" ""
+if command -v promtool >/dev/null; then promtool check rules "$TOP/clients/rules/prometheus/rules.yml" >"$D/promtool" 2>&1 || cat "$D/promtool"; fi

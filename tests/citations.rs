@@ -7,7 +7,17 @@ use std::path::{Path, PathBuf};
 
 /// Folders with code that cites.
 const CODE: &[&str] = &[
-    "agents", "benches", "capi", "crates", "etc", "examples", "fuzz", "qa", "src", "test-kit",
+    "agents",
+    "benches",
+    "capi",
+    "clients",
+    "crates",
+    "etc",
+    "examples",
+    "fuzz",
+    "packaging",
+    "qa",
+    "src",
     "tests",
 ];
 /// Folders that are generated, or that contain captures.

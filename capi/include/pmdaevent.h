@@ -4,7 +4,7 @@
  *   cc my_pmda.c -lpmdaevent -lpcp_pmda -lpcp        link it first, or
  *   LD_PRELOAD=/path/to/libpmdaevent.so my_pmda      use it in a PMDA that exists
  *
- * Include <pcp/pmapi.h> and <pcp/pmda.h> before this file. What differs from libpcp_pmda is in DESIGN.md.
+ * Include <pcp/pmapi.h> and <pcp/pmda.h> before this file. What differs from libpcp_pmda is in docs/design.md.
  */
 #ifndef PMDAEVENT_H
 #define PMDAEVENT_H

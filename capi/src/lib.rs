@@ -4,7 +4,7 @@
 //!
 //! For every valid sequence of calls the bytes are those of libpcp_pmda; where that library
 //! corrupts memory or loses events, this one returns an error or behaves as documented in
-//! pmdaEventNewArray(3) and pmdaEventNewQueue(3) (DESIGN.md lists the differences). All functions
+//! pmdaEventNewArray(3) and pmdaEventNewQueue(3) (docs/design.md lists the differences). All functions
 //! may be called from any thread. A pointer from `pmdaEventGetAddr` is valid until the array is
 //! next changed.
 #![allow(unsafe_code, reason = "a C boundary of its own")]

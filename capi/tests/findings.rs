@@ -212,7 +212,7 @@ fn a_missed_count_that_does_not_fit_is_told_with_the_next_fetch() {
     pmdaEventQueueShutdown(q.handle);
 }
 
-/// D6: calls whose results differed from C's, and calls for which DESIGN.md requires a difference.
+/// D6: calls whose results differed from C's, and calls for which docs/design.md requires a difference.
 #[test]
 fn small_differences() {
     let _alone = alone();

@@ -1,5 +1,5 @@
 //! Random sequences of the queue calls on both libraries at once, and on a model of the behaviour
-//! in DESIGN.md: statuses against libpcp_pmda, everything else against the model. Then sequences
+//! in docs/design.md: statuses against libpcp_pmda, everything else against the model. Then sequences
 //! whose callbacks call back.
 //!
 //! `APM_FUZZ_SEQUENCES` (how many), `APM_FUZZ_SEED`; `APM_CAPI` is a libpmdaevent.so to test in

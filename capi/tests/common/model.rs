@@ -1,4 +1,4 @@
-//! The behaviour of queues in DESIGN.md as a simple model: lists, no arena, no batches.
+//! The behaviour of queues in docs/design.md as a simple model: lists, no arena, no batches.
 
 use std::collections::BTreeMap;
 

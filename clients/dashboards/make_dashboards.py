@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the dashboards of etc/grafana/dashboards from lib/boards and the catalogue of metrics.
+"""Makes the dashboards of clients/dashboards/dashboards from lib/boards and the catalogue of metrics.
 
 usage: make_dashboards.py [--check] [--catalogue FILE] [OUTDIR]
 
@@ -56,7 +56,7 @@ def main():
     found = {str(p.relative_to(options.outdir)) for p in options.outdir.rglob("*.json")}
     if options.check:
         for name in sorted(stale | (found - set(made))):
-            print(f"{name} is stale: run etc/grafana/make_dashboards.py", file=sys.stderr)
+            print(f"{name} is stale: run clients/dashboards/make_dashboards.py", file=sys.stderr)
         return 1 if stale or found - set(made) else 0
     for name in sorted(stale):
         path = options.outdir / name

@@ -13,7 +13,7 @@ pub use writer::repeat;
 /// Captures.
 #[must_use]
 pub fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../qa/corpus/dotnet")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../qa/corpus/dotnet")
 }
 
 /// The nettrace stream of a capture, without the answer to the request.

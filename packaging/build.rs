@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=packaging/build.rs");
     println!("cargo::rerun-if-env-changed=PMDAAPM_COMMIT");
     if Path::new(".commit").exists() {
         println!("cargo::rerun-if-changed=.commit");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts the parts of the page together: build.py > page/apm.html, which qa/generate does. pmdaapm has that
+"""Puts the parts of the page together: build.py > clients/page/apm.html, which qa/generate does. pmdaapm has that
 file in it (--page), and it is installed beside `pcp apm page`.
 
 index.html names the parts in their order, so that it works from this folder too. The hashes of the parts are in

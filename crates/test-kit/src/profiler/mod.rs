@@ -13,12 +13,12 @@ pub use transcript::{Records, Transcript};
 
 /// Captures in the repository.
 pub fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../qa/corpus/profiler")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../qa/corpus/profiler")
 }
 
 /// Captures that are too large for the repository.
 pub fn shared() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/profiler")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/profiler")
 }
 
 /// The bytes of a capture, without the compression of `.gz`.

@@ -19,7 +19,7 @@ use pmdaapm::sources::lttng::viewer::{
 pub use relayd::{Dialogue, Relayd};
 
 pub fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../qa/corpus/lttng/live")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../qa/corpus/lttng/live")
 }
 
 pub const NAMES: [&str; 5] =

@@ -13,7 +13,7 @@ pub use transcript::{definitions, trace};
 
 /// The captures of the repository.
 pub fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../qa/corpus/zorka")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../qa/corpus/zorka")
 }
 
 /// A captured request.
