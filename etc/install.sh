@@ -14,8 +14,11 @@ files()
 	eval "_to=\"$_to\""
 	case $_from in
 	*/)
-	    [ -d "$here/$_from" ] || continue
-	    (cd "$here/$_from" && find . -name __pycache__ -prune -o -type f -print | LC_ALL=C sort) | while read -r _file
+	    _in=$(source_of "${_from%/}")
+	    # What is made is ours where it was put.
+	    case $_from in made/*) [ -d "$_in" ] || _in=$_to ;; esac
+	    [ -d "$_in" ] || continue
+	    (cd "$_in" && find . -name __pycache__ -prune -o -type f -print | LC_ALL=C sort) | while read -r _file
 	    do
 		echo "$_mode $_from${_file#./} $_to${_file#./}"
 	    done
@@ -27,16 +30,31 @@ files()
     done <"$here/etc/files"
 }
 
+# make_clients: makes what people look with and the sources do not have, the page and the dashboards of
+# Grafana, in a folder of its own, $made. It needs python3, as PCP does, and no program that is built. A
+# copy that Install made has them already.
+make_clients()
+{
+    [ ! -d "$here/made" ] || return 0
+    made=$(mktemp -d) || return 1
+    trap 'rm -rf "$made"' EXIT
+    mkdir "$made/made" &&
+	python3 "$here/clients/page/build.py" >"$made/made/apm.html" &&
+	python3 "$here/clients/dashboards/make_dashboards.py" "$made/made/dashboards" ||
+	{ echo "Error: the page and the dashboards cannot be made of $here/clients by python3" >&2; return 1; }
+}
+
 # source_of FROM: where that file is.
 source_of()
 {
-    if [ -f "$here/$1" ]
+    if [ -e "$here/$1" ]
     then
 	echo "$here/$1"
     else
 	case $1 in
 	pmdaapm|mono-log) echo "${built-}/$1" ;;
 	libmono-profiler-apm.so) echo "${built-}/libmono_profiler_apm.so" ;;
+	made/*) echo "${made-}/$1" ;;
 	libpmdaevent.so) echo "${built-}/libpmdaevent.so" ;;
 	*) echo "$here/$1" ;;
 	esac

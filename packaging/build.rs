@@ -1,8 +1,9 @@
-//! Which version this is: that of the package and the commit that it was built from.
+//! What the program has in it that is no source: its version, which is that of the package and the commit
+//! that it was built from, and the page, which clients/page/build.py makes.
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -16,6 +17,19 @@ fn main() {
         version = format!("{version}+{commit}");
     }
     println!("cargo::rustc-env=PMDAAPM_VERSION={version}");
+    page();
+}
+
+/// `apm.html` for `src/page.rs`. PCP needs Python too.
+fn page() {
+    println!("cargo::rerun-if-changed=clients/page");
+    let made = Command::new("python3").arg("clients/page/build.py").output();
+    let made = made.unwrap_or_else(|e| panic!("python3 for clients/page/build.py: {e}"));
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "clients/page/build.py: {said}");
+    let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let written = fs::write(folder.join("apm.html"), made.stdout);
+    written.unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
 }
 
 /// `8c2f1d0a3b`, or `8c2f1d0a3b.dirty` with changes that are not committed: by the environment, by the

@@ -9,7 +9,7 @@ page_browser() {
     done
     PAGE_MODULES=$("$QA/fetch" npm --quick) || exit 77
     PAGE=$D/apm.html
-    cp "$TOP/clients/page/apm.html" "$PAGE"
+    "$TOP/clients/page/build.py" >"$PAGE" || exit 1
 }
 
 # page_run SCRIPT [ARGS...]: a script of qa/peers/page in Node; its lines are verdicts, its errors details.

@@ -69,7 +69,7 @@ pub enum Mode {
     PrintConfiguration,
     /// `--print-pmlogconf`: `etc/pmlogconf/*`
     PrintPmlogconf,
-    /// `--catalogue`: input of scripts, such as `clients/dashboards/make_dashboards.py`
+    /// `--catalogue`: all metrics as JSON, for scripts
     Catalogue,
     /// `--forget`
     Forget,

@@ -1,8 +1,8 @@
 //! `--page`: one self-contained HTML file that shows the metrics through pmproxy(1).
-//! `clients/page/build.py` makes it of the parts in `clients/page/`.
+//! The build makes it of the parts in `clients/page/`, by `build.py` there.
 
 /// The page, with marks where the addresses belong.
-const PAGE: &str = include_str!("../clients/page/apm.html");
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/apm.html"));
 
 /// The page with the pmproxy and the pmcd that it asks when its own address names no others;
 /// `None`: pmproxy on the browser's machine, and pmcd on pmproxy's (`local:`).

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Puts the parts of the page together: build.py > clients/page/apm.html, which qa/generate does. pmdaapm has that
-file in it (--page), and it is installed beside `pcp apm page`.
+"""Puts the parts of the page together: build.py > apm.html. cargo's build does it for pmdaapm, which has the page in
+it (--page), and Install for what is installed beside `pcp apm page`.
 
 index.html names the parts in their order, so that it works from this folder too. The hashes of the parts are in
 the page's content security policy: nothing else is run.

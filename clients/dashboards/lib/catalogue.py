@@ -1,5 +1,6 @@
-"""The metrics that panels may name, from `pmdaapm --catalogue`, with the unit that Grafana shows."""
+"""The metrics that panels may name, with the unit that Grafana shows."""
 import json
+import re
 
 
 class Mistake(Exception):
@@ -55,11 +56,24 @@ class Metric:
         return SHOWN["counter" if self.counter else "value", self.units]
 
 
+# A row of docs/metrics.md: name, type, semantics, units, instances. Of trees (NAME.*) only the name and the last.
+ROW = re.compile(r"^\| `([a-z0-9_.]+?)(\.\*)?` \| (\w*) ?\| (\w*) ?\| ([\w/]*) ?\| ([\w ]*?) ?\|", re.M)
+
+
+def of_page(text):
+    """docs/metrics.md, which is made of the same tables, as `pmdaapm --catalogue` has it."""
+    found = {"metrics": [], "trees": []}
+    for name, tree, kind, semantics, units, indom in ROW.findall(text):
+        row = {"name": name, "type": kind, "semantics": semantics, "units": units, "indom": indom}
+        found["trees" if tree else "metrics"].append(row)
+    return found
+
+
 class Catalogue:
-    """All metrics by name."""
+    """All metrics by name, of docs/metrics.md or of the output of `pmdaapm --catalogue`."""
 
     def __init__(self, text):
-        found = json.loads(text)
+        found = json.loads(text) if text.startswith("{") else of_page(text)
         self.metrics = {
             m["name"]: Metric(m["name"], m["semantics"], m["units"], m["indom"], m["type"])
             for m in found["metrics"]
