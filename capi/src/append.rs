@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::ctypes::queue_status;
-use crate::debug;
+use crate::debug::{self, Event, Lines};
 use crate::queues::queue;
 use crate::state::{self, Time};
 
@@ -58,57 +58,46 @@ unsafe fn append_otherwise(
 /// The diagnostics of libpcp_pmda before an event is stored.
 #[cold]
 fn report_append(queue: usize, handle: c_int, bytes: usize) {
-    let mut say = Vec::new();
+    let mut lines = Lines::default();
     state::with(|state| {
         let queues = &mut state.queues;
-        let Ok((name, max)) =
-            queues.name_and_limit(queue).map(|(name, max)| (name.to_owned(), max))
-        else {
-            return;
-        };
-        say.push(format!("Appending event: queue#{handle} \"{name}\" ({bytes} bytes)"));
+        let Ok((name, _)) = queues.name_and_limit(queue) else { return };
+        lines.add(format_args!("Appending event: queue#{handle} \"{name}\" ({bytes} bytes)"));
         while let Some((seq, size)) = queues.must_evict(queue, bytes) {
-            let (event, held) = (debug::event(Some(seq)), queues.memory(queue).unwrap_or_default());
-            say.push(format!("Dropping {name}: e={event} sz={size} max={max} qsz={held}"));
-            say.push(format!("Removing {name} event {event} ({size} bytes)"));
+            let (event, held) = (Event(Some(seq)), queues.memory(queue).unwrap_or_default());
+            let Ok((name, max)) = queues.name_and_limit(queue) else { return };
+            lines.add(format_args!("Dropping {name}: e={event} sz={size} max={max} qsz={held}"));
+            lines.add(format_args!("Removing {name} event {event} ({size} bytes)"));
             queues.drop_oldest(queue);
         }
     });
-    say.iter().for_each(|line| debug::notify(libc::LOG_DEBUG, line));
+    lines.notify(libc::LOG_DEBUG);
 }
 
 /// The diagnostics of libpcp_pmda after an event is stored, or is too large for the queue.
 #[cold]
 #[inline(never)]
 fn report_appended(queue: usize, bytes: usize, fits: bool) -> c_int {
-    let about = state::with(|state| {
-        let (name, max) = state.queues.name_and_limit(queue).ok()?;
-        Some((
-            name.to_owned(),
-            max,
-            state.queues.queue_clients(queue).ok()?,
-            state.queues.newest(queue),
-        ))
+    let (mut lines, mut priority) = (Lines::default(), libc::LOG_DEBUG);
+    state::with(|state| {
+        let queues = &state.queues;
+        let Ok((name, max)) = queues.name_and_limit(queue) else { return };
+        let clients = queues.queue_clients(queue).unwrap_or_default();
+        if !fits {
+            priority = libc::LOG_WARNING;
+            lines.add(format_args!("Event too large for queue {name} ({bytes} > {max})"));
+        } else if clients > 0 && debug::on() {
+            let event = Event(queues.newest(queue));
+            lines.add(format_args!(
+                "Inserted {name} event {event} ({bytes} bytes) clients = {clients}"
+            ));
+        }
     });
-    match about {
-        Some((name, max, ..)) if !fits => {
-            debug::notify(
-                libc::LOG_WARNING,
-                &format!("Event too large for queue {name} ({bytes} > {max})"),
-            );
-        }
-        Some((name, _, clients, newest)) if clients > 0 => {
-            let event = debug::event(newest);
-            debug::report(|| {
-                format!("Inserted {name} event {event} ({bytes} bytes) clients = {clients}")
-            });
-        }
-        _ => {}
-    }
+    lines.notify(priority);
     0
 }
 
-/// Appends a copy of an event; 0 or -EINVAL. An event that is larger than the queue's memory is
+/// Appends a copy of an event; 0, -EINVAL, -ENOMEM. An event that is larger than the queue's memory is
 /// missed by all clients, and logged as a warning.
 ///
 /// # Safety

@@ -3,32 +3,36 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use pcp_event::QueueFilter;
-
 use crate::ctypes::{
     ApplyFilter, AtomValue, EINVAL, PM_ERR_GENERIC, PMDA_FETCH_STATIC, ReleaseFilter, queue_status,
 };
-use crate::debug;
+use crate::debug::{self, Lines, report};
 use crate::fence::{fenced, guard};
+use crate::filters::Filter;
 use crate::state;
 
-/// Adds a client; its number (≥ 0), the existing one for a known context.
+/// Adds a client; its number (≥ 0), the existing one for a known context; -ENOMEM.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
     guard(|| {
         debug::find();
         let (known, slot, total) = state::with(|state| {
             let known = state.queues.client(context);
-            state.request.new_client(known.is_some());
-            let slot = known.unwrap_or_else(|| state.queues.new_client(context));
+            let slot = known.map_or_else(|| state.queues.new_client(context), Ok);
+            if slot.is_ok() {
+                state.request.new_client(known.is_some());
+            }
             (known.is_some(), slot, state.queues.client_slots())
         });
-        if !known {
-            debug::report(|| {
-                format!("pmdaEventNewClient: slot={slot} (total={total}) context={context}")
-            });
+        match slot {
+            Ok(slot) => {
+                if !known {
+                    report!("pmdaEventNewClient: slot={slot} (total={total}) context={context}");
+                }
+                c_int::try_from(slot).unwrap_or(-libc::ENOMEM)
+            }
+            Err(e) => queue_status(e),
         }
-        c_int::try_from(slot).unwrap_or(-libc::ENOMEM)
     })
 }
 
@@ -39,11 +43,7 @@ pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
         if debug::on() {
             say_end(context);
         }
-        state::with(|state| {
-            let ended = state.queues.end_client(context);
-            state.close(&ended.queues);
-            ended
-        })
+        state::with(|state| state.end_client(context))
     });
     let status = if ended.is_some() { 0 } else { PM_ERR_GENERIC };
     // Callbacks that release filters may call this library, and raise exceptions.
@@ -53,10 +53,11 @@ pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
 
 #[cold]
 fn say_end(context: c_int) {
-    let lines = state::with(|state| {
+    let mut lines = Lines::default();
+    state::with(|state| {
         let queues = &state.queues;
         let slot = queues.client(context).unwrap_or_default();
-        let mut lines = vec![format!("pmdaEventEndClient ctx={context} slot={slot}")];
+        lines.add(format_args!("pmdaEventEndClient ctx={context} slot={slot}"));
         for handle in (0..queues.queue_slots()).filter(|handle| queues.is_active(*handle, context))
         {
             let (Ok((name, _)), Ok(clients)) =
@@ -64,15 +65,14 @@ fn say_end(context: c_int) {
             else {
                 continue;
             };
-            lines.push(format!("queue_cleanup: {name} numclients={clients}"));
+            lines.add(format_args!("queue_cleanup: {name} numclients={clients}"));
             if clients == 1 {
                 let shutdown = c_int::from(queues.is_shut_down(handle));
-                lines.push(format!("queue_cleanup: {name} final shutdown={shutdown}"));
+                lines.add(format_args!("queue_cleanup: {name} final shutdown={shutdown}"));
             }
         }
-        lines
     });
-    lines.iter().for_each(|line| debug::notify(libc::LOG_DEBUG, line));
+    lines.notify(libc::LOG_DEBUG);
 }
 
 /// The number of clients in `atom->ul`; 1, or -EINVAL for a null pointer.
@@ -90,42 +90,9 @@ pub unsafe extern "C" fn pmdaEventClients(atom: *mut AtomValue) -> c_int {
     })
 }
 
-/// A filter of the PMDA: released once, when dropped.
-struct Filter {
-    filter: *mut c_void,
-    apply: ApplyFilter,
-    release: Option<ReleaseFilter>,
-}
-
-// SAFETY: the PMDA passed the pointer for its callbacks. One thread at a time uses it, as the
-// filter is owned by one fetch.
-unsafe impl Send for Filter {}
-
-impl Filter {
-    /// Whether the filter keeps the event. The event has a trailing NUL and belongs to this fetch:
-    /// the callback may write into it, as in C.
-    fn keeps(&self, event: &mut [u8]) -> bool {
-        let len = event.len().saturating_sub(1);
-        // SAFETY: pmdaEventApplyFilterCallBack: the PMDA's filter, an event and its size.
-        let status = unsafe { (self.apply)(self.filter, event.as_mut_ptr().cast(), len) };
-        debug::report(|| format!("Clientq filter applied ({status})"));
-        status == 0
-    }
-}
-
-impl Drop for Filter {
-    fn drop(&mut self) {
-        if let Some(release) = self.release {
-            // SAFETY: pmdaEventReleaseFilterCallBack: the PMDA's filter, which is not used any
-            // more.
-            unsafe { release(self.filter) }
-        }
-    }
-}
-
 /// Sets a client's filter of a queue and grants it access; a null `filter` removes it. 0, or
-/// -EINVAL for an unknown client or queue, or a filter without `apply`: the caller then keeps the
-/// filter, as in C.
+/// -EINVAL for an unknown client or queue, or a filter without `apply`, -ENOMEM: the caller then
+/// keeps the filter, as in C.
 ///
 /// # Safety
 /// The callbacks can be called with `filter` until it is released.
@@ -143,10 +110,7 @@ pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
         (true, _) => None,
         (false, Some(apply)) => Some(apply),
     };
-    let make = || {
-        let filter = Filter { filter, apply: apply?, release };
-        Some(Box::new(move |event: &mut [u8]| filter.keeps(event)) as QueueFilter)
-    };
+    let make = || apply.map(|apply| Filter::new(filter, apply, release)).transpose();
     let set = fenced(|| state::with(|state| state.queues.set_filter(context, queue, make)));
     let status = match &set {
         Some(Ok(_)) => 0,
@@ -158,8 +122,8 @@ pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
     status
 }
 
-/// Grants (non-zero) or revokes a client's access to a queue; 0, or -EINVAL for an unknown client
-/// or queue.
+/// Grants (non-zero) or revokes a client's access to a queue; 0, -EINVAL for an unknown client or
+/// queue, -ENOMEM.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
     guard(|| {

@@ -1,6 +1,7 @@
 //! No panic of ours crosses into C. What a callback of the PMDA raises passes through: an exception
-//! of C++, the unwinding of pthread_exit(3).
+//! of C++, the unwinding of pthread_exit(3). Nor does an allocation of ours end the process.
 
+use std::alloc::{Layout, alloc};
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,6 +15,21 @@ pub(crate) fn guard(f: impl FnOnce() -> c_int) -> c_int {
 /// As [`guard`] with other results; `None` after a panic.
 pub(crate) fn fenced<R>(f: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(f)).ok()
+}
+
+/// `value` in memory of its own, where `Box::new` ends the process without memory: `None` then, and
+/// `value` is not made.
+pub(crate) fn try_box<V>(value: impl FnOnce() -> V) -> Option<Box<V>> {
+    const { assert!(size_of::<V>() > 0) };
+    // SAFETY: malloc(3) of a size that is not 0.
+    let place = unsafe { alloc(Layout::new::<V>()) }.cast::<V>();
+    if place.is_null() {
+        return None;
+    }
+    // SAFETY: malloc(3) returned memory of this size and alignment, which nothing else uses.
+    unsafe { place.write(value()) };
+    // SAFETY: as above, from the allocator of a Box, and initialized.
+    Some(unsafe { Box::from_raw(place) })
 }
 
 /// A call that calls back: only what a callback raises leaves it. A panic ends the process, since

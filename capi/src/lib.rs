@@ -15,6 +15,7 @@ mod clients;
 mod ctypes;
 mod debug;
 mod fence;
+mod filters;
 mod queues;
 mod records;
 mod running;

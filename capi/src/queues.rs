@@ -6,20 +6,30 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use pcp_event::QueueError;
 
 use crate::ctypes::{AtomValue, EINVAL, PM_ERR_GENERIC, PMDA_FETCH_STATIC, queue_status};
-use crate::debug;
+use crate::debug::{self, Lines};
 use crate::fence::{fenced, guard};
 use crate::state;
 
+/// The characters of a name. Names are compared and printed, never returned: bytes that are not
+/// UTF-8 stay distinct.
+///
 /// # Safety
-/// `name` is null or a C string.
-unsafe fn name_of(name: *const c_char) -> Option<String> {
+/// `name` is null or a C string that does not change.
+unsafe fn name_of<'n>(name: *const c_char) -> Option<impl Iterator<Item = char> + Clone + 'n> {
     if name.is_null() {
         return None;
     }
     // SAFETY: a C string by contract.
-    let name = unsafe { CStr::from_ptr(name) };
-    // Names are compared and printed, never returned: bytes that are not UTF-8 stay distinct.
-    Some(name.to_bytes().iter().map(|b| char::from(*b)).collect())
+    let name = unsafe { CStr::from_ptr::<'n>(name) };
+    Some(name.to_bytes().iter().map(|b| char::from(*b)))
+}
+
+/// A name as a text; `None` without memory.
+fn text(name: impl Iterator<Item = char> + Clone) -> Option<String> {
+    let mut text = String::new();
+    text.try_reserve_exact(name.clone().map(char::len_utf8).sum()).ok()?;
+    text.extend(name);
+    Some(text)
 }
 
 /// The handle as an index of [`pcp_event::Queues`]; a negative one becomes an index without a
@@ -53,13 +63,11 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(
     guard(|| {
         // SAFETY: by contract.
         let Some(name) = (unsafe { name_of(name) }) else { return EINVAL };
+        let Some(name) = text(name) else { return -libc::ENOMEM };
         debug::find();
-        state::with(|state| match state.queues.new_active_queue(&name, max_memory, clients) {
-            Ok(new) => match state.open(new) {
-                0 => c_int::try_from(new).unwrap_or(-libc::ENOMEM),
-                status => status,
-            },
-            Err(e) => queue_status(e),
+        state::with(|state| {
+            let new = state.new_queue(&name, max_memory, clients);
+            new.map_or_else(|e| e, |new| c_int::try_from(new).unwrap_or(-libc::ENOMEM))
         })
     })
 }
@@ -69,23 +77,10 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(
 pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
     let done = fenced(|| {
         let queue = queue(handle);
-        debug::report(|| {
-            state::with(|state| {
-                match (state.queues.name_and_limit(queue), state.queues.queue_clients(queue)) {
-                    (Ok((name, _)), Ok(clients)) => {
-                        format!("queue_shutdown: {name} numclients={clients}")
-                    }
-                    _ => format!("queue_shutdown: no queue#{handle}"),
-                }
-            })
-        });
-        state::with(|state| {
-            let gone = state.queues.shutdown(queue)?;
-            if gone.is_some() {
-                state.close(&[queue]);
-            }
-            Ok(gone)
-        })
+        if debug::on() {
+            say_shutdown(queue, handle);
+        }
+        state::with(|state| state.shutdown(queue))
     });
     let status = match &done {
         Some(Ok(_)) => 0,
@@ -97,6 +92,20 @@ pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
     status
 }
 
+#[cold]
+fn say_shutdown(queue: usize, handle: c_int) {
+    let mut lines = Lines::default();
+    state::with(|state| {
+        match (state.queues.name_and_limit(queue), state.queues.queue_clients(queue)) {
+            (Ok((name, _)), Ok(clients)) => {
+                lines.add(format_args!("queue_shutdown: {name} numclients={clients}"));
+            }
+            _ => lines.add(format_args!("queue_shutdown: no queue#{handle}")),
+        }
+    });
+    lines.notify(libc::LOG_DEBUG);
+}
+
 /// The handle of a queue, or -ESRCH.
 ///
 /// # Safety
@@ -105,9 +114,9 @@ pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
 pub unsafe extern "C" fn pmdaEventQueueHandle(name: *const c_char) -> c_int {
     guard(|| {
         // SAFETY: by contract.
-        let found = unsafe { name_of(name) }
-            .ok_or(QueueError::NotFound)
-            .and_then(|name| state::with(|state| state.queues.handle(&name)));
+        let found = unsafe { name_of(name) }.ok_or(QueueError::NotFound).and_then(|name| {
+            state::with(|state| state.queues.find(|q| q.chars().eq(name.clone())))
+        });
         found.map_or_else(queue_status, |handle| c_int::try_from(handle).unwrap_or(-libc::ENOMEM))
     })
 }

@@ -5,20 +5,19 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pcp_event::{
-    Array, ArrayError, Checkpoint, Fetch, HighRes, LowRes, QueueFilter, Resolution, Stamp,
-};
+use pcp_event::{Array, ArrayError, Checkpoint, HighRes, LowRes, Resolution, Stamp};
 
 use crate::ctypes::{
     AtomValue, Decode, EINVAL, HighResDecode, PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC, array_status,
     queue_status,
 };
-use crate::debug;
-use crate::fence::Fence;
+use crate::debug::{self, Beginning, Event, report};
+use crate::fence::{Fence, try_box};
+use crate::filters::Filter;
 use crate::queues::queue;
 use crate::running::{BUSY, Caller, Fetching, LEFT};
 use crate::slot::Slot;
-use crate::state::{self, State, Time};
+use crate::state::{self, Fetch, State, Time};
 use crate::table::{self, Any, Kind};
 
 fn now() -> Stamp {
@@ -36,11 +35,11 @@ fn checkpoint<K: Kind>(array: &Slot<Any>) -> Option<Checkpoint> {
 #[inline(never)]
 fn traced(
     fence: &mut Fence,
-    filter: &mut Option<QueueFilter>,
+    filter: &mut Option<Box<Filter>>,
     trace: &Trace,
     event: &mut [u8],
 ) -> bool {
-    let keeps = filter.as_mut().is_none_or(|keeps| fence.call(|| keeps(event)));
+    let keeps = filter.as_ref().is_none_or(|filter| fence.call(|| filter.keeps(event)));
     trace.event(if keeps { "Adding" } else { "Culling" }, event);
     keeps
 }
@@ -59,7 +58,7 @@ fn begin<K: Kind>(
 ) -> Result<Option<Begun>, c_int> {
     state.is_free(queue, caller)?;
     state.request.fetch();
-    let begun = state.queues.begin(queue, context);
+    let begun = state.queues.begin(queue, context, || try_box(Fetch::default));
     let Some(fetch) = begun.map_err(queue_status)? else { return Ok(None) };
     let turn = if fetch.is_nothing() && !debug::on() {
         Ok(None)
@@ -102,7 +101,7 @@ fn begin_later<K: Kind>(
 
 #[cold]
 #[inline(never)]
-fn add_missed<K: Kind>(array: c_int, fetch: &mut Fetch<Time>) -> u64 {
+fn add_missed<K: Kind>(array: c_int, fetch: &mut Fetch) -> u64 {
     fetch.report_missed(|count| {
         let now = now();
         match table::with::<K>(array, |a| array_status(a.add_missed(now, count))) {
@@ -145,21 +144,30 @@ fn records<K: Kind>(
         }
         begun => begun?,
     };
-    let trace =
-        debug::on().then(|| Trace::new(queue, context, begun.as_ref().map(|(f, ..)| f.get())));
+    let trace = if debug::on() {
+        Trace::new(queue, context, begun.as_ref().map(|(f, ..)| f.get()))
+    } else {
+        None
+    };
     let Some((mut fetching, array, slot)) = begun else { return Ok(None) };
     let (mut records, mut failed): (i64, _) = (0, None);
     loop {
         let fetch = fetching.fetch();
         let Some((event, time, filter)) = fetch.step() else {
-            if fetch.is_done() || !state::with(|state| state.queues.more(fetch)) {
+            if fetch.is_done() {
                 break;
             }
-            continue;
+            match state::with(|state| state.queues.more(fetch)) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                // What is decoded already is delivered now.
+                Err(e) => failed = (records == 0).then_some(queue_status(e)),
+            }
+            break;
         };
-        let is_kept = match (&trace, filter.as_mut()) {
+        let is_kept = match (&trace, filter.as_ref()) {
             (None, None) => true,
-            (None, Some(keeps)) => fence.call(|| keeps(event)),
+            (None, Some(filter)) => fence.call(|| filter.keeps(event)),
             (Some(trace), _) => traced(fence, filter, trace, event),
         };
         if !is_kept {
@@ -182,10 +190,12 @@ fn records<K: Kind>(
         if !kept {
             fetch.lose_taken(1);
         }
-        if kept && records > 0 {
-            // The events before it are delivered now; this one fails again in the next call.
+        if kept && (records > 0 || status == -libc::ENOMEM) {
+            // The events before it are delivered now; this one fails again in the next call, or
+            // there is memory then.
             fetch.put_back();
-        } else {
+        }
+        if !kept || records == 0 {
             failed = Some(status);
         }
         break;
@@ -237,28 +247,31 @@ struct Trace {
 }
 
 impl Trace {
+    /// `None` without memory.
     #[cold]
     #[inline(never)]
-    fn new(queue: usize, context: c_int, fetch: Option<&Fetch<Time>>) -> Box<Self> {
-        let (name, unread, oldest) = state::with(|state| {
-            let name = state
-                .queues
-                .name_and_limit(queue)
-                .map(|(name, _)| name.to_owned())
-                .unwrap_or_default();
-            (name, state.queues.first_unread(queue, context), state.queues.oldest(queue))
+    fn new(queue: usize, context: c_int, fetch: Option<&Fetch>) -> Option<Box<Self>> {
+        let mut name = String::new();
+        let (unread, oldest) = state::with(|state| {
+            let queues = &state.queues;
+            if let Ok((of_queue, _)) = queues.name_and_limit(queue)
+                && name.try_reserve_exact(of_queue.len()).is_ok()
+            {
+                name.push_str(of_queue);
+            }
+            (queues.first_unread(queue, context), queues.oldest(queue))
         });
         let last = fetch.map_or(oldest, |fetch| (!fetch.is_empty()).then(|| fetch.position()));
-        debug::report(|| format!("queue_fetch start, last event={}", debug::event(last)));
+        report!("queue_fetch start, last event={}", Event(last));
         if fetch.is_none() && oldest.is_some() {
-            debug::report(|| "Clientq access denied".into());
+            report!("Clientq access denied");
         }
-        Box::new(Self { name, unread })
+        try_box(|| Self { name, unread })
     }
 
     fn event(&self, what: &str, event: &[u8]) {
         let event = event.split_last().map_or(&[][..], |(_, event)| event);
-        debug::report(|| format!("{what} event (sz={}): \"{}\"", event.len(), debug::print(event)));
+        report!("{what} event (sz={}): \"{}\"", event.len(), Beginning(event));
     }
 
     /// The event before number `next` is decoded or culled.
@@ -266,13 +279,7 @@ impl Trace {
     #[inline(never)]
     fn done(&self, next: u64) {
         if next <= self.unread {
-            debug::report(|| {
-                format!(
-                    "Removing {} event {} in fetch",
-                    self.name,
-                    debug::event(next.checked_sub(1))
-                )
-            });
+            report!("Removing {} event {} in fetch", self.name, Event(next.checked_sub(1)));
         }
     }
 }

@@ -8,9 +8,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use pcp_event::{Fetch, QueueFilter};
-
-use crate::state::{State, Time, with};
+use crate::filters::Filter;
+use crate::state::{Fetch, State, with};
 
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static WAIT: Mutex<()> = Mutex::new(());
@@ -69,7 +68,7 @@ fn stack() -> Range<usize> {
 pub(crate) struct Running {
     caller: Caller,
     high: bool,
-    fetch: *mut Fetch<Time>,
+    fetch: *mut Fetch,
 }
 
 // SAFETY: the fetch is used by the thread that called; by others only after it has ended.
@@ -92,7 +91,7 @@ impl State {
     /// Gives up a fetch that a callback has left: nothing is delivered, its events are missed.
     /// Returns the filter as the end of a fetch does.
     #[cold]
-    pub(crate) fn give_up(&mut self, queue: usize) -> Option<QueueFilter> {
+    pub(crate) fn give_up(&mut self, queue: usize) -> Option<Box<Filter>> {
         let running = self.running(queue)?.take()?;
         if let Ok(turns) = self.turns(queue, running.high) {
             // An array that is gone is no array to put back.
@@ -103,7 +102,7 @@ impl State {
     }
 
     #[cold]
-    fn abandon(&mut self, mut fetch: Box<Fetch<Time>>) -> Option<QueueFilter> {
+    fn abandon(&mut self, mut fetch: Box<Fetch>) -> Option<Box<Filter>> {
         fetch.lose_taken(0);
         self.queues.finish(fetch)
     }
@@ -112,7 +111,7 @@ impl State {
 /// The fetch of a call. Dropping this gives it up.
 pub(crate) struct Fetching {
     queue: usize,
-    fetch: *mut Fetch<Time>,
+    fetch: *mut Fetch,
 }
 
 impl Fetching {
@@ -123,7 +122,7 @@ impl Fetching {
         queue: usize,
         caller: Caller,
         high: bool,
-        fetch: Box<Fetch<Time>>,
+        fetch: Box<Fetch>,
     ) -> Self {
         let fetch = Box::into_raw(fetch);
         if let Some(place) = state.running(queue) {
@@ -132,13 +131,13 @@ impl Fetching {
         Self { queue, fetch }
     }
 
-    pub(crate) const fn get(&self) -> &Fetch<Time> {
+    pub(crate) const fn get(&self) -> &Fetch {
         // SAFETY: as below.
         unsafe { &*self.fetch }
     }
 
     #[inline(always)]
-    pub(crate) const fn fetch(&mut self) -> &mut Fetch<Time> {
+    pub(crate) const fn fetch(&mut self) -> &mut Fetch {
         // SAFETY: it ends with this call, or after it if a callback does not return.
         unsafe { &mut *self.fetch }
     }
@@ -146,7 +145,7 @@ impl Fetching {
     /// Ends the fetch with the lock of the state held; [`Self::ended`] follows without it. Returns
     /// the filter if the client has ended or was given another meanwhile.
     #[inline(always)]
-    pub(crate) fn end(&mut self, state: &mut State) -> Option<QueueFilter> {
+    pub(crate) fn end(&mut self, state: &mut State) -> Option<Box<Filter>> {
         if let Some(place) = self.place(state) {
             *place = None;
         }

@@ -2,9 +2,10 @@
 
 use std::ffi::c_int;
 
-use pcp_event::{HighRes, LowRes, Queues};
+use pcp_event::{Gone, HighRes, LowRes, QueueError};
 
-use crate::ctypes::EINVAL;
+use crate::ctypes::{EINVAL, queue_status};
+use crate::filters::{Filter, Filters};
 use crate::running::{Caller, Running};
 use crate::slot::Slot;
 use crate::table::{self, Any, Kind};
@@ -44,9 +45,13 @@ fn micro(t: libc::timespec) -> libc::timeval {
     libc::timeval { tv_sec: t.tv_sec, tv_usec: t.tv_nsec / 1000 }
 }
 
+/// The queues of a PMDA, and a fetch from one.
+pub(crate) type Queues = pcp_event::Queues<Time, Box<Filter>>;
+pub(crate) type Fetch = pcp_event::Fetch<Time, Box<Filter>>;
+
 /// All state behind one lock, which is never locked while a callback of the PMDA runs.
 pub(crate) struct State {
-    pub(crate) queues: Queues<Time>,
+    pub(crate) queues: Queues,
     /// State of each queue, by its handle.
     places: Vec<Option<Place>>,
     pub(crate) request: Request,
@@ -58,6 +63,14 @@ struct Place {
     low: Turns,
     high: Option<Turns>,
     running: Option<Running>,
+}
+
+/// Frees the arrays of a queue that is removed.
+fn close(places: &mut [Option<Place>], queue: usize) {
+    if let Some(place) = places.get_mut(queue).and_then(Option::take) {
+        table::release(place.low.handle);
+        place.high.map(|high| table::release(high.handle));
+    }
 }
 
 static STATE: Slot<State> = Slot::empty();
@@ -80,31 +93,56 @@ impl State {
         Self { queues: Queues::default(), places: Vec::new(), request: Request::default() }
     }
 
-    /// Creates the array of a new queue; a negative status if that fails.
-    pub(crate) fn open(&mut self, queue: usize) -> c_int {
-        let low = match Turns::new::<LowRes>() {
-            Ok(low) => low,
+    /// Creates a queue and its array; a negative status if that fails.
+    pub(crate) fn new_queue(
+        &mut self,
+        name: &str,
+        max_memory: usize,
+        clients: u32,
+    ) -> Result<usize, c_int> {
+        // Room for the place of the new handle, which is at most the number of queues.
+        let places = self.queues.queue_slots() + 1;
+        let more = places.saturating_sub(self.places.len());
+        self.places.try_reserve(more).map_err(|_| -libc::ENOMEM)?;
+        let queue =
+            self.queues.new_active_queue(name, max_memory, clients).map_err(queue_status)?;
+        match Turns::new::<LowRes>() {
+            Ok(low) => {
+                if self.places.len() <= queue {
+                    self.places.resize_with(queue + 1, || None);
+                }
+                if let Some(place) = self.places.get_mut(queue) {
+                    *place = Some(Place { low, high: None, running: None });
+                }
+                Ok(queue)
+            }
             Err(status) => {
                 // The handle is not returned yet, so the queue has no filters.
-                drop(self.queues.shutdown(queue));
-                return status;
+                let _ = self.queues.shutdown(queue, drop);
+                Err(status)
             }
-        };
-        if self.places.len() <= queue {
-            self.places.resize_with(queue + 1, || None);
         }
-        if let Some(place) = self.places.get_mut(queue) {
-            *place = Some(Place { low, high: None, running: None });
-        }
-        0
     }
 
-    /// Frees the arrays of removed queues.
-    pub(crate) fn close(&mut self, queues: &[usize]) {
-        for place in queues.iter().filter_map(|queue| self.places.get_mut(*queue)?.take()) {
-            table::release(place.low.handle);
-            place.high.map(|high| table::release(high.handle));
+    /// Removes a queue, at once or later. Returns the filters to release.
+    pub(crate) fn shutdown(&mut self, queue: usize) -> Result<Filters, QueueError> {
+        let mut filters = Filters::default();
+        if self.queues.shutdown(queue, |filter| filters.push(filter))? {
+            close(&mut self.places, queue);
         }
+        Ok(filters)
+    }
+
+    /// Ends a client, and the queues that wait for its end. Returns the filters to release.
+    pub(crate) fn end_client(&mut self, context: c_int) -> Filters {
+        let mut filters = Filters::default();
+        let Self { queues, places, .. } = self;
+        queues.end_client(context, |gone| match gone {
+            Gone::Filter(filter) => filters.push(filter),
+            Gone::Queue(queue) => close(places, queue),
+            _ => {}
+        });
+        filters
     }
 
     #[inline(always)]

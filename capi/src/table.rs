@@ -68,33 +68,36 @@ impl Kind for HighRes {
 /// The array as one of resolution `K`. libpcp_pmda's arrays have no resolution until a record is
 /// added, so an array without records takes the requested one, unless it is a queue's.
 #[cold]
-fn convert<'a, K: Kind>(slot: &Slot<Any>, any: &'a mut Any) -> Option<&'a mut Array<K>> {
-    let empty = match any {
-        Any::Low(a) => a.is_empty(),
-        Any::High(a) => a.is_empty(),
+fn convert<'a, K: Kind>(slot: &Slot<Any>, place: &'a mut Option<Any>) -> Option<&'a mut Array<K>> {
+    let empty = match place {
+        Some(Any::Low(a)) => a.is_empty(),
+        Some(Any::High(a)) => a.is_empty(),
+        None => false,
     };
-    if K::get(any).is_none() && empty && !slot.is_fixed() {
-        reset::<K>(any);
+    if empty && !slot.is_fixed() {
+        reset::<K>(place);
     }
-    K::get(any)
+    place.as_mut().and_then(K::get)
 }
 
 /// Removes all records; the next records are of resolution `K`.
 #[inline]
-pub(crate) fn reset<K: Kind>(any: &mut Any) {
-    match K::get(any) {
+pub(crate) fn reset<K: Kind>(place: &mut Option<Any>) {
+    match place.as_mut().and_then(K::get) {
         Some(array) => array.reset(),
-        None => reset_other::<K>(any),
+        None => reset_other::<K>(place),
     }
 }
 
+/// The memory of an array suffices for one of the other resolution.
 #[cold]
-fn reset_other<K: Kind>(any: &mut Any) {
-    let memory = match std::mem::replace(any, K::wrap(Array::over(Vec::new()))) {
-        Any::Low(a) => a.into_bytes(),
-        Any::High(a) => a.into_bytes(),
+fn reset_other<K: Kind>(place: &mut Option<Any>) {
+    let memory = match place.take() {
+        Some(Any::Low(a)) => a.into_bytes(),
+        Some(Any::High(a)) => a.into_bytes(),
+        None => return,
     };
-    *any = K::wrap(Array::over(memory));
+    *place = Some(K::wrap(Array::over(memory)));
 }
 
 #[inline]
@@ -134,6 +137,9 @@ pub(crate) fn create_slot<K: Kind>() -> Result<(c_int, &'static Slot<Any>), c_in
         let _ = place.set(slots.into_boxed_slice());
     }
     let slot = slot(handle).ok_or(NO_MEMORY)?;
+    // Room for all numbers: releasing an array needs no memory.
+    let room = (free.used + 1).saturating_sub(free.freed.len());
+    free.freed.try_reserve(room).map_err(|_| NO_MEMORY)?;
     if free.freed.pop().is_none() {
         free.used += 1;
     }
@@ -151,10 +157,7 @@ pub(crate) fn release(handle: c_int) -> c_int {
     drop(array);
     let n = usize::try_from(handle).unwrap_or_default();
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-    // Without memory the number is not used again.
-    if free.freed.try_reserve(1).is_ok() {
-        free.freed.push(Reverse(n));
-    }
+    free.freed.push(Reverse(n));
     0
 }
 
@@ -178,7 +181,7 @@ pub(crate) fn reset_handle<K: Kind>(handle: c_int) -> c_int {
         match place {
             Some(Any::Low(array)) if slot.is_fixed() => array.reset(),
             Some(Any::High(array)) if slot.is_fixed() => array.reset(),
-            Some(any) => reset::<K>(any),
+            Some(_) => reset::<K>(place),
             None => return PM_ERR_NOCONTEXT,
         }
         0
@@ -194,7 +197,7 @@ pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_in
         Some(slot) => slot.with_slot(|slot, place| match place {
             Some(any) => match K::get(any) {
                 Some(array) => f(array),
-                None => converted::<K>(slot, any, f),
+                None => converted::<K>(slot, place, f),
             },
             None => PM_ERR_NOCONTEXT,
         }),
@@ -206,17 +209,17 @@ pub(crate) fn with<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_in
 #[inline(never)]
 fn converted<K: Kind>(
     slot: &Slot<Any>,
-    any: &mut Any,
+    place: &mut Option<Any>,
     f: impl FnOnce(&mut Array<K>) -> c_int,
 ) -> c_int {
-    convert::<K>(slot, any).map_or(EINVAL, f)
+    convert::<K>(slot, place).map_or(EINVAL, f)
 }
 
 #[inline(never)]
 fn with_later<K: Kind>(handle: c_int, f: impl FnOnce(&mut Array<K>) -> c_int) -> c_int {
     let Some(slot) = later_slot(handle) else { return PM_ERR_NOCONTEXT };
     slot.with_slot(|slot, place| match place {
-        Some(any) => convert::<K>(slot, any).map_or(EINVAL, f),
+        Some(_) => convert::<K>(slot, place).map_or(EINVAL, f),
         None => PM_ERR_NOCONTEXT,
     })
 }

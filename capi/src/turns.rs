@@ -102,7 +102,7 @@ impl Turns {
                 let stay = self.stay(request);
                 self.exchange::<K>(array, stay)?;
             }
-            table::reset::<K>(array);
+            table::reset::<K>(place);
             Ok(())
         })
     }

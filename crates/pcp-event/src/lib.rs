@@ -25,7 +25,7 @@ pub use filter::{FILTER_MAX, Filter, FilterError, ParameterNames, RecordMatcher}
 pub use glob::{Glob, glob};
 pub use layout::{ARRAY_MAX, HighRes, LowRes, Resolution};
 pub use param::{NumberParam, Numbers, Param32, Param64};
-pub use queues::{EndedClient, Fetch, Fetched, QueueError, QueueFilter, Queues};
+pub use queues::{Fetch, Fetched, Gone, QueueError, QueueFilter, Queues};
 pub use request::{Delivery, Hold, Limits, ReadRequest, RecordFilter, Resolutions};
 pub use stream::{Budget, Later, SLOWEST, SLOWEST_WINDOW, Stream, StreamStats, Unpacked};
 pub use text_writer::TextWriter;

@@ -7,16 +7,16 @@ mod error;
 mod fetch;
 mod queue;
 mod readers;
+mod records;
 mod reserve;
 
 pub use error::QueueError;
 pub use fetch::Fetch;
 use queue::Queue;
 pub use readers::QueueFilter;
+pub use records::Fetched;
 use reserve::Reserve;
 
-use crate::array::Array;
-use crate::layout::Resolution;
 use crate::types::stamp::Stamp;
 
 /// Named queues and the clients that read them. A queue has a handle, the lowest free number as in
@@ -34,7 +34,7 @@ use crate::types::stamp::Stamp;
 /// let mut queues = Queues::<Stamp>::new();
 /// let lines = queues.new_queue("lines", 64 << 10)?;
 /// let context = 3;
-/// queues.new_client(context);
+/// queues.new_client(context)?;
 /// queues.set_access(context, lines, true)?;
 ///
 /// let mut array = Array::<HighRes>::new();
@@ -49,81 +49,75 @@ use crate::types::stamp::Stamp;
 /// }
 /// # Ok::<(), Error>(())
 /// ```
-pub struct Queues<T = Stamp> {
-    queues: Vec<Option<Queue<T>>>,
+pub struct Queues<T = Stamp, F = QueueFilter> {
+    queues: Vec<Option<Queue<T, F>>>,
     clients: Vec<Option<i32>>,
     /// The last fetch, whose memory the next reuses.
-    spare: Option<Box<Fetch<T>>>,
+    spare: Option<Box<Fetch<T, F>>>,
     /// Number of queues ever created.
     made: u64,
 }
 
-/// The result of [`Queues::records`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What goes with a client.
+#[derive(Debug)]
 #[non_exhaustive]
-pub struct Fetched {
-    /// Events decoded into the array.
-    pub events: usize,
-    /// Events that this client has missed; the array ends with a MISSED record of that count.
-    pub missed: u64,
+pub enum Gone<F = QueueFilter> {
+    /// A filter: the client's, or another one of a queue that is removed.
+    Filter(F),
+    /// A queue, by its handle.
+    Queue(usize),
 }
 
-/// The queues and filters removed with a client.
-#[derive(Default)]
-#[non_exhaustive]
-pub struct EndedClient {
-    /// Handles of the queues that are removed.
-    pub queues: Vec<usize>,
-    /// The client's filters, and all filters of removed queues.
-    pub filters: Vec<QueueFilter>,
-}
-
-impl<T: Copy> Default for Queues<T> {
+impl<T: Copy, F> Default for Queues<T, F> {
     fn default() -> Self {
-        Self::new()
+        Self::none()
     }
 }
 
-impl<T> std::fmt::Debug for Queues<T> {
+impl<T, F> std::fmt::Debug for Queues<T, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.queues.iter().flatten().map(|q| &q.name).collect();
         f.debug_struct("Queues").field("names", &names).field("clients", &self.clients).finish()
     }
 }
 
-/// Stores a value in the lowest free entry and returns its index.
-fn lowest<V>(places: &mut Vec<Option<V>>, value: V) -> usize {
-    match places.iter_mut().enumerate().find(|(_, p)| p.is_none()) {
-        Some((i, place)) => {
-            *place = Some(value);
-            i
-        }
-        None => {
-            places.push(Some(value));
-            places.len() - 1
-        }
+/// The lowest free entry and its index.
+fn lowest<V>(places: &mut Vec<Option<V>>) -> Result<(usize, &mut Option<V>), QueueError> {
+    let at = places.iter().position(Option::is_none).unwrap_or(places.len());
+    if at == places.len() {
+        places.try_reserve(1).map_err(|_| QueueError::NoMemory)?;
+        places.push(None);
     }
+    places.get_mut(at).map(|place| (at, place)).ok_or(QueueError::Invalid)
 }
 
 impl<T: Copy> Queues<T> {
-    /// No queues, no clients.
+    /// No queues, no clients; filters are [`QueueFilter`]s. [`Self::default`] is for filters of
+    /// another type.
     #[must_use]
     pub const fn new() -> Self {
+        Self::none()
+    }
+}
+
+impl<T: Copy, F> Queues<T, F> {
+    const fn none() -> Self {
         Self { queues: Vec::new(), clients: Vec::new(), spare: None, made: 0 }
     }
 
-    fn get(&self, handle: usize) -> Result<&Queue<T>, QueueError> {
+    fn get(&self, handle: usize) -> Result<&Queue<T, F>, QueueError> {
         self.queues.get(handle).and_then(Option::as_ref).ok_or(QueueError::Invalid)
     }
 
-    fn get_mut(&mut self, handle: usize) -> Result<&mut Queue<T>, QueueError> {
+    fn get_mut(&mut self, handle: usize) -> Result<&mut Queue<T, F>, QueueError> {
         self.queues.get_mut(handle).and_then(Option::as_mut).ok_or(QueueError::Invalid)
     }
 
     /// Creates a queue of at most `max_memory` bytes of events; the oldest are dropped first.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`] for 0 bytes of memory, [`QueueError::Exists`].
+    /// [`QueueError::Invalid`] for 0 bytes of memory, [`QueueError::Exists`],
+    /// [`QueueError::NoMemory`].
     pub fn new_queue(&mut self, name: &str, max_memory: usize) -> Result<usize, QueueError> {
         self.new_active_queue(name, max_memory, 0)
     }
@@ -148,9 +142,12 @@ impl<T: Copy> Queues<T> {
         if self.handle(name).is_ok() {
             return Err(QueueError::Exists);
         }
-        let reserve = Reserve::new(clients, self.clients.iter().flatten().copied());
+        let reserve = Reserve::new(clients, self.clients.iter().flatten().copied())?;
+        let queue = Queue::new(self.made + 1, name, max_memory, reserve)?;
+        let (handle, place) = lowest(&mut self.queues)?;
         self.made += 1;
-        Ok(lowest(&mut self.queues, Queue::new(self.made, name, max_memory, reserve)))
+        *place = Some(queue);
+        Ok(handle)
     }
 
     /// The handle of a queue.
@@ -158,7 +155,15 @@ impl<T: Copy> Queues<T> {
     /// # Errors
     /// [`QueueError::NotFound`].
     pub fn handle(&self, name: &str) -> Result<usize, QueueError> {
-        let found = self.queues.iter().position(|q| q.as_ref().is_some_and(|q| q.name == name));
+        self.find(|queue| queue == name)
+    }
+
+    /// As [`Queues::handle`] for a name that is told by `is`.
+    ///
+    /// # Errors
+    /// [`QueueError::NotFound`].
+    pub fn find(&self, mut is: impl FnMut(&str) -> bool) -> Result<usize, QueueError> {
+        let found = self.queues.iter().position(|q| q.as_ref().is_some_and(|q| is(&q.name)));
         found.ok_or(QueueError::NotFound)
     }
 
@@ -273,54 +278,55 @@ impl<T: Copy> Queues<T> {
         Ok(self.get(handle)?.memory())
     }
 
-    /// Removes a queue at once, or when its last client ends. `Some`: the queue is removed; returns
-    /// its filters.
+    /// Removes a queue at once (`true`), or when its last client ends. `gone` gets the filters of a
+    /// queue that is removed.
     ///
     /// # Errors
     /// [`QueueError::Invalid`].
-    pub fn shutdown(&mut self, handle: usize) -> Result<Option<Vec<QueueFilter>>, QueueError> {
+    pub fn shutdown(&mut self, handle: usize, gone: impl FnMut(F)) -> Result<bool, QueueError> {
         let queue = self.get_mut(handle)?;
         if !queue.close() {
-            return Ok(None);
+            return Ok(false);
         }
-        let filters = queue.take_filters();
+        queue.take_filters().for_each(gone);
         if let Some(place) = self.queues.get_mut(handle) {
             *place = None;
         }
-        Ok(Some(filters))
+        Ok(true)
     }
 
     /// Adds a client context and returns its index in the table of clients. A known context keeps
     /// its index.
-    pub fn new_client(&mut self, context: i32) -> usize {
-        match self.clients.iter().position(|c| *c == Some(context)) {
-            Some(known) => known,
-            None => lowest(&mut self.clients, context),
+    ///
+    /// # Errors
+    /// [`QueueError::NoMemory`].
+    pub fn new_client(&mut self, context: i32) -> Result<usize, QueueError> {
+        if let Some(known) = self.client(context) {
+            return Ok(known);
         }
+        let (slot, place) = lowest(&mut self.clients)?;
+        *place = Some(context);
+        Ok(slot)
     }
 
     /// Removes a client context. Drops events that only this client had not read, and removes
-    /// queues that were shut down and waited for this client.
-    pub fn end_client(&mut self, context: i32) -> EndedClient {
-        let mut ended = EndedClient::default();
-        let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else {
-            return ended;
-        };
+    /// queues that were shut down and waited for this client. `gone` gets what is removed.
+    pub fn end_client(&mut self, context: i32, mut gone: impl FnMut(Gone<F>)) {
+        let Some(place) = self.clients.iter_mut().find(|c| **c == Some(context)) else { return };
         *place = None;
         let last = self.clients() == 0;
         for (handle, place) in self.queues.iter_mut().enumerate() {
             let Some(queue) = place else { continue };
-            let (filter, gone) = queue.leave(context);
-            ended.filters.extend(filter);
-            if gone {
-                ended.filters.extend(queue.take_filters());
+            let (filter, ends) = queue.leave(context);
+            filter.into_iter().for_each(|filter| gone(Gone::Filter(filter)));
+            if ends {
+                queue.take_filters().for_each(|filter| gone(Gone::Filter(filter)));
                 *place = None;
-                ended.queues.push(handle);
+                gone(Gone::Queue(handle));
             } else if last {
                 queue.deserted();
             }
         }
-        ended
     }
 
     /// Index of a client in the table of clients.
@@ -341,7 +347,7 @@ impl<T: Copy> Queues<T> {
         self.clients.iter().flatten().count()
     }
 
-    fn known(&mut self, context: i32, handle: usize) -> Result<&mut Queue<T>, QueueError> {
+    fn known(&mut self, context: i32, handle: usize) -> Result<&mut Queue<T, F>, QueueError> {
         if !self.clients.contains(&Some(context)) {
             return Err(QueueError::Invalid);
         }
@@ -349,49 +355,53 @@ impl<T: Copy> Queues<T> {
     }
 
     /// Sets or removes a client's filter of a queue, and grants access to the queue. Returns the
-    /// previous filter. `filter` is called only if client and queue exist.
+    /// previous filter. `filter` is called only if client and queue exist; its error is returned.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`].
+    /// [`QueueError::Invalid`], [`QueueError::NoMemory`].
     pub fn set_filter(
         &mut self,
         context: i32,
         handle: usize,
-        filter: impl FnOnce() -> Option<QueueFilter>,
-    ) -> Result<Option<QueueFilter>, QueueError> {
-        let mut old = None;
+        filter: impl FnOnce() -> Result<Option<F>, QueueError>,
+    ) -> Result<Option<F>, QueueError> {
         self.known(context, handle)?.grant(context, |reader| {
-            old = reader.set_filter(filter());
+            let old = reader.set_filter(filter()?);
             reader.access = true;
-        });
-        Ok(old)
+            Ok(old)
+        })
     }
 
     /// Grants or revokes a client's access to a queue. A client without access receives, consumes
     /// and misses nothing.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`].
+    /// [`QueueError::Invalid`], [`QueueError::NoMemory`].
     pub fn set_access(
         &mut self,
         context: i32,
         handle: usize,
         allow: bool,
     ) -> Result<(), QueueError> {
-        self.known(context, handle)?.grant(context, |reader| reader.access = allow);
-        Ok(())
+        self.known(context, handle)?.grant(context, |reader| {
+            reader.access = allow;
+            Ok(())
+        })
     }
 
-    /// Begins a fetch; `None`: the client has no access.
+    /// Begins a fetch; `None`: the client has no access. `memory` is for a fetch while no earlier
+    /// one's memory can be used again.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`].
+    /// [`QueueError::Invalid`]; [`QueueError::NoMemory`]: as if the call had not been made, or as
+    /// if nothing was appended yet.
     #[inline(always)]
     pub fn begin(
         &mut self,
         handle: usize,
         context: i32,
-    ) -> Result<Option<Box<Fetch<T>>>, QueueError> {
+        memory: impl FnOnce() -> Option<Box<Fetch<T, F>>>,
+    ) -> Result<Option<Box<Fetch<T, F>>>, QueueError> {
         let Self { queues, clients, spare, .. } = self;
         let queue = queues.get_mut(handle).and_then(Option::as_mut).ok_or(QueueError::Invalid)?;
         // A queue's readers are clients.
@@ -399,26 +409,38 @@ impl<T: Copy> Queues<T> {
             Err(_) if !clients.contains(&Some(context)) => return Err(QueueError::Invalid),
             place => place,
         };
-        let Some(unseen) = queue.unseen(context, place) else { return Ok(None) };
-        let mut fetch = spare.take().unwrap_or_default();
+        if spare.is_none() {
+            *spare = Some(memory().ok_or(QueueError::NoMemory)?);
+        }
+        let Some(unseen) = queue.unseen(context, place)? else { return Ok(None) };
+        let Some(mut fetch) = spare.take() else { return Ok(None) };
         fetch.begin((handle, queue.serial), context, unseen);
-        fetch.copy(queue);
-        Ok(Some(fetch))
+        match fetch.copy(queue) {
+            Ok(_) => Ok(Some(fetch)),
+            Err(e) => {
+                // The client has its filter and its place again.
+                self.finish(fetch);
+                Err(e)
+            }
+        }
     }
 
     /// Copies more events into a fetch whose events have all been taken. `false`: there are no
     /// more; events dropped meanwhile are missed.
-    pub fn more(&mut self, fetch: &mut Fetch<T>) -> bool {
+    ///
+    /// # Errors
+    /// [`QueueError::NoMemory`]: the events are left to the next fetch.
+    pub fn more(&mut self, fetch: &mut Fetch<T, F>) -> Result<bool, QueueError> {
         match self.get(fetch.handle) {
             Ok(queue) if queue.serial == fetch.queue => fetch.copy(queue),
-            _ => fetch.miss_rest(),
+            _ => Ok(fetch.miss_rest()),
         }
     }
 
     /// Ends a fetch: moves the client's cursor after the events taken. Returns the filter if the
     /// client has ended or was given another filter meanwhile.
     #[inline(always)]
-    pub fn finish(&mut self, mut fetch: Box<Fetch<T>>) -> Option<QueueFilter> {
+    pub fn finish(&mut self, mut fetch: Box<Fetch<T, F>>) -> Option<F> {
         let filter = fetch.filter.take();
         // A client that has ended is no reader any more.
         let unused = match self.get_mut(fetch.handle) {
@@ -432,60 +454,6 @@ impl<T: Copy> Queues<T> {
             self.spare = Some(fetch);
         }
         unused
-    }
-
-    /// Decodes the events that a client has not read into `array`, which is reset first. `decode`
-    /// adds the records of one event; if it fails, its records are removed and the event is
-    /// skipped. If the array has no room for the number of missed events, the next call reports it.
-    ///
-    /// # Errors
-    /// That of `decode`, if it failed on the first event; otherwise the next call begins with the
-    /// failed event.
-    pub fn records<R: Resolution, E: From<QueueError>>(
-        &mut self,
-        handle: usize,
-        context: i32,
-        array: &mut Array<R>,
-        now: Stamp,
-        mut decode: impl FnMut(&mut Array<R>, &[u8], &T) -> Result<(), E>,
-    ) -> Result<Fetched, E> {
-        array.reset();
-        let Some(mut fetch) = self.begin(handle, context)? else { return Ok(Fetched::default()) };
-        let mut filter = fetch.filter.take();
-        let (mut events, mut failed, mut going) = (0, None, true);
-        while going {
-            let Some((event, time)) = fetch.next() else {
-                going = self.more(&mut fetch);
-                continue;
-            };
-            if filter.as_mut().is_some_and(|keeps| !keeps(event)) {
-                fetch.cull();
-                continue;
-            }
-            let checkpoint = array.checkpoint();
-            let data = event.split_last().map_or(&[][..], |(_, data)| data);
-            if let Err(e) = decode(array, data, &time) {
-                let kept = array.rollback(checkpoint);
-                if !kept {
-                    // A decoder that resets the array removes the events before, too.
-                    fetch.lose_taken(1);
-                }
-                if kept && events > 0 {
-                    fetch.put_back();
-                } else {
-                    failed = Some(e);
-                }
-                break;
-            }
-            events += 1;
-        }
-        let missed = match failed {
-            None => fetch.report_missed(|count| array.add_missed(now, count)),
-            Some(_) => 0,
-        };
-        fetch.filter = filter;
-        self.finish(fetch);
-        failed.map_or(Ok(Fetched { events, missed }), Err)
     }
 }
 

@@ -234,8 +234,11 @@ impl<T: Copy> Arena<T> {
     }
 
     /// Copies events from number `from` on, up to the end of a chunk; `false` without such events.
+    ///
+    /// # Errors
+    /// Without memory nothing is copied.
     #[inline(always)]
-    pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
+    pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> Result<bool, TryReserveError> {
         let chunk = if self.older.is_empty() { &self.last } else { self.chunk_of(from) };
         let held = chunk.held();
         // Usually all of them.
@@ -244,16 +247,18 @@ impl<T: Copy> Arena<T> {
             _ => held.get(held.partition_point(|place| place.seq < from)..).unwrap_or_default(),
         };
         to.clear();
-        let Some(first) = places.first() else { return false };
+        let Some(first) = places.first() else { return Ok(false) };
         to.base = first.start;
-        to.bytes.extend_from_slice(
-            chunk.bytes.get(first.start..chunk.used.min(chunk.bytes.len())).unwrap_or_default(),
-        );
+        let bytes =
+            chunk.bytes.get(first.start..chunk.used.min(chunk.bytes.len())).unwrap_or_default();
+        to.bytes.try_reserve(bytes.len())?;
+        to.places.try_reserve(places.len())?;
+        to.bytes.extend_from_slice(bytes);
         match places {
             [one] => to.places.push(*one),
             _ => to.places.extend_from_slice(places),
         }
-        true
+        Ok(true)
     }
 }
 
@@ -321,7 +326,7 @@ mod tests {
     /// Number, bytes and time of all events from `from` on.
     fn all(arena: &Arena<u8>, mut from: u64) -> VecDeque<(u64, Vec<u8>, u8)> {
         let (mut batch, mut all) = (Batch::default(), VecDeque::new());
-        while arena.copy(from, &mut batch) {
+        while arena.copy(from, &mut batch).expect("memory") {
             while let Some((seq, data, time)) = batch.take() {
                 let (nul, data) = data.split_last().expect("a NUL");
                 assert_eq!((*nul, data.as_ptr().addr() % 4), (0, 0));

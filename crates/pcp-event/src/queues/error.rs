@@ -13,7 +13,7 @@ pub enum QueueError {
     /// No queue of this name (`-ESRCH`).
     #[error("no queue of this name")]
     NotFound,
-    /// The system is out of memory (`-ENOMEM`). The event is not appended.
-    #[error("no memory for an event")]
+    /// The system is out of memory (`-ENOMEM`). The call has no effect.
+    #[error("no memory")]
     NoMemory,
 }

@@ -1,6 +1,7 @@
 //! A client's fetch from a queue.
 
 use super::arena::Batch;
+use super::error::QueueError;
 use super::queue::{Queue, Unseen};
 use super::readers::QueueFilter;
 use crate::array::ArrayError;
@@ -9,7 +10,7 @@ use crate::array::ArrayError;
 /// [`Queues::finish`](super::Queues::finish): copies of events to decode, and the client's filter.
 /// It borrows neither queue nor client, so a decoder may call any function of the queues, and may
 /// change the events.
-pub struct Fetch<T> {
+pub struct Fetch<T, F = QueueFilter> {
     pub(super) handle: usize,
     pub(super) queue: u64,
     pub(super) context: i32,
@@ -22,10 +23,10 @@ pub struct Fetch<T> {
     /// Events taken that the filter has kept.
     taken: u64,
     /// The client's filter, which the caller applies.
-    pub filter: Option<QueueFilter>,
+    pub filter: Option<F>,
 }
 
-impl<T> Default for Fetch<T> {
+impl<T, F> Default for Fetch<T, F> {
     /// Memory for a fetch.
     fn default() -> Self {
         Self {
@@ -42,10 +43,10 @@ impl<T> Default for Fetch<T> {
     }
 }
 
-impl<T: Copy> Fetch<T> {
+impl<T: Copy, F> Fetch<T, F> {
     /// Begins a fetch of a client from a queue: its handle and serial number.
     #[inline(always)]
-    pub(super) fn begin(&mut self, (handle, queue): (usize, u64), context: i32, unseen: Unseen) {
+    pub(super) fn begin(&mut self, (handle, queue): (usize, u64), context: i32, unseen: Unseen<F>) {
         (self.handle, self.queue, self.context) = (handle, queue, context);
         (self.next, self.end, self.missed) = (unseen.from, unseen.end, unseen.missed);
         (self.taken, self.filter) = (0, unseen.filter);
@@ -53,16 +54,19 @@ impl<T: Copy> Fetch<T> {
 
     /// Copies events from the queue. `false`: there are no more; events dropped meanwhile are
     /// missed.
+    ///
+    /// # Errors
+    /// [`QueueError::NoMemory`].
     #[inline(always)]
-    pub(super) fn copy(&mut self, queue: &Queue<T>) -> bool {
-        if self.next >= self.end || !queue.copy(self.next, &mut self.batch) {
-            return self.miss_rest();
+    pub(super) fn copy(&mut self, queue: &Queue<T, F>) -> Result<bool, QueueError> {
+        if self.next >= self.end || !queue.copy(self.next, &mut self.batch)? {
+            return Ok(self.miss_rest());
         }
         // When a fetch begins no event is behind its end.
         if queue.next > self.end {
             self.batch.cut(self.end);
         }
-        self.batch.seq().is_some() || self.miss_rest()
+        Ok(self.batch.seq().is_some() || self.miss_rest())
     }
 
     /// Counts the events that are not copied yet as missed. `false`: there are no more.
@@ -88,7 +92,7 @@ impl<T: Copy> Fetch<T> {
 
     /// As [`Self::next`], with the filter to apply.
     #[inline(always)]
-    pub fn step(&mut self) -> Option<(&mut [u8], T, &mut Option<QueueFilter>)> {
+    pub fn step(&mut self) -> Option<(&mut [u8], T, &mut Option<F>)> {
         let (seq, data, time) = self.batch.take()?;
         // The numbers in between belong to events that were never stored, or were dropped.
         if seq != self.next {

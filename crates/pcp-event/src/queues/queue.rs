@@ -5,11 +5,11 @@
 
 use super::arena::{Arena, Batch};
 use super::error::QueueError;
-use super::readers::{PATIENCE, QueueFilter, Reader, Readers};
+use super::readers::{PATIENCE, Reader, Readers};
 use super::reserve::Reserve;
 
 /// The stored events [first, next) and their readers.
-pub(super) struct Queue<T> {
+pub(super) struct Queue<T, F> {
     /// Unique among all queues, past ones included.
     pub(super) serial: u64,
     pub(super) name: String,
@@ -22,26 +22,34 @@ pub(super) struct Queue<T> {
     active: u32,
     pub(super) count: u64,
     pub(super) bytes: u64,
-    pub(super) readers: Readers,
+    pub(super) readers: Readers<F>,
     pub(super) shutdown: bool,
 }
 
 /// A client's position at the beginning of a fetch.
-pub(super) struct Unseen {
+pub(super) struct Unseen<F> {
     /// Sequence number of the first event that the client has not read, and of the first one that
     /// is left to the next fetch.
     pub(super) from: u64,
     pub(super) end: u64,
     pub(super) missed: u64,
     /// The client's filter, until the fetch ends.
-    pub(super) filter: Option<QueueFilter>,
+    pub(super) filter: Option<F>,
 }
 
-impl<T: Copy> Queue<T> {
-    pub(super) fn new(serial: u64, name: &str, max_memory: usize, reserve: Reserve) -> Self {
-        Self {
+impl<T: Copy, F> Queue<T, F> {
+    pub(super) fn new(
+        serial: u64,
+        name: &str,
+        max_memory: usize,
+        reserve: Reserve,
+    ) -> Result<Self, QueueError> {
+        let mut copy = String::new();
+        copy.try_reserve_exact(name.len()).map_err(|_| QueueError::NoMemory)?;
+        copy.push_str(name);
+        Ok(Self {
             serial,
-            name: name.into(),
+            name: copy,
             max_memory,
             reserve,
             events: Arena::new(),
@@ -52,7 +60,7 @@ impl<T: Copy> Queue<T> {
             bytes: 0,
             readers: Readers::default(),
             shutdown: false,
-        }
+        })
     }
 
     /// Number of clients that have fetched and of expected ones.
@@ -137,10 +145,14 @@ impl<T: Copy> Queue<T> {
     /// The position of `context`, whose reader was looked for just now: its cursor, or the oldest
     /// event at the first fetch. `None` without access.
     #[inline(always)]
-    pub(super) fn unseen(&mut self, context: i32, place: Result<usize, usize>) -> Option<Unseen> {
+    pub(super) fn unseen(
+        &mut self,
+        context: i32,
+        place: Result<usize, usize>,
+    ) -> Result<Option<Unseen<F>>, QueueError> {
         let (first, end) = (self.first, self.next);
+        let reader = self.readers.at(context, place)?;
         let expected = self.reserve.fetched(context);
-        let reader = self.readers.at(context, place);
         let cursor = *reader.cursor.get_or_insert_with(|| {
             self.active += 1;
             // An expected client has missed the events dropped since the queue was created.
@@ -149,20 +161,20 @@ impl<T: Copy> Queue<T> {
         if !reader.granted() {
             reader.refused = reader.refused.saturating_add(1);
             self.drop_read();
-            return None;
+            return Ok(None);
         }
         reader.refused = 0;
         let missed = std::mem::take(&mut reader.missed);
         let from = cursor.max(first);
         let filter = reader.filter.take();
         reader.lent = filter.is_some();
-        Some(Unseen { from, end, missed: missed + from - cursor, filter })
+        Ok(Some(Unseen { from, end, missed: missed + from - cursor, filter }))
     }
 
     /// Copies events from number `from` on; `false` without such events.
     #[inline(always)]
-    pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> bool {
-        self.events.copy(from, to)
+    pub(super) fn copy(&self, from: u64, to: &mut Batch<T>) -> Result<bool, QueueError> {
+        self.events.copy(from, to).map_err(|_| QueueError::NoMemory)
     }
 
     /// Ends a fetch of `context`, which has read everything before `seq`; `missed` events are still
@@ -174,8 +186,8 @@ impl<T: Copy> Queue<T> {
         context: i32,
         seq: u64,
         missed: u64,
-        filter: Option<QueueFilter>,
-    ) -> Option<QueueFilter> {
+        filter: Option<F>,
+    ) -> Option<F> {
         let Some(reader) = self.readers.get_mut(context) else { return filter };
         let Some(cursor) = &mut reader.cursor else { return filter };
         *cursor = seq;
@@ -191,21 +203,26 @@ impl<T: Copy> Queue<T> {
 
     /// Changes a client's access. After a grant the client receives all stored events, and has
     /// missed none.
-    pub(super) fn grant(&mut self, context: i32, change: impl FnOnce(&mut Reader)) {
+    pub(super) fn grant<R>(
+        &mut self,
+        context: i32,
+        change: impl FnOnce(&mut Reader<F>) -> Result<R, QueueError>,
+    ) -> Result<R, QueueError> {
         let first = self.first;
-        let reader = self.readers.entry(context);
+        let reader = self.readers.entry(context)?;
         let before = reader.granted();
-        change(reader);
+        let done = change(reader)?;
         if reader.granted()
             && !before
             && let Some(cursor) = &mut reader.cursor
         {
             *cursor = first.max(*cursor);
         }
+        Ok(done)
     }
 
     /// Removes a client. Returns its filter, and whether the queue can be removed too.
-    pub(super) fn leave(&mut self, context: i32) -> (Option<QueueFilter>, bool) {
+    pub(super) fn leave(&mut self, context: i32) -> (Option<F>, bool) {
         let expected = self.reserve.leave(context);
         let reader = self.readers.remove(context);
         if let Some(reader) = &reader {
@@ -232,8 +249,8 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Takes the filters of all clients when the queue is removed.
-    pub(super) fn take_filters(&mut self) -> Vec<QueueFilter> {
-        self.readers.values_mut().filter_map(|reader| reader.filter.take()).collect()
+    pub(super) fn take_filters(&mut self) -> impl Iterator<Item = F> {
+        self.readers.values_mut().filter_map(|reader| reader.filter.take())
     }
 
     /// Sequence number of the first event not read by a client other than `context`; at most

@@ -1,6 +1,8 @@
 //! The clients expected since a queue was created that have not fetched yet: events are kept for
 //! them.
 
+use super::error::QueueError;
+
 /// Fetches of other clients, for each expected client, after which no client is expected any more.
 /// A connected client that never fetches must not keep events for ever: pmdabash forgets a shell
 /// when its queue is empty.
@@ -23,21 +25,25 @@ pub(super) struct Reserve {
 impl Reserve {
     /// Expects `clients` clients. `contexts` are the known ones; if these are more, any of them may
     /// be expected ones.
-    pub(super) fn new(clients: u32, contexts: impl Iterator<Item = i32>) -> Self {
+    pub(super) fn new(
+        clients: u32,
+        contexts: impl Iterator<Item = i32> + Clone,
+    ) -> Result<Self, QueueError> {
         let some = usize::try_from(clients).unwrap_or(usize::MAX);
-        let mut known: Vec<i32> =
-            if clients == 0 { Vec::new() } else { contexts.take(some.saturating_add(1)).collect() };
-        if known.len() > some {
-            known.clear();
+        let mut known: Vec<i32> = Vec::new();
+        let count = contexts.clone().take(some.saturating_add(1)).count();
+        if count <= some {
+            known.try_reserve_exact(count).map_err(|_| QueueError::NoMemory)?;
+            known.extend(contexts);
         }
         let others = clients - u32::try_from(known.len()).unwrap_or(clients);
-        Self {
+        Ok(Self {
             known,
             waits: true,
             others,
             patience: PATIENCE.saturating_mul(clients),
             fetched: false,
-        }
+        })
     }
 
     pub(super) fn len(&self) -> u32 {

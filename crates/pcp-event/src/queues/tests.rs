@@ -7,6 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Pmid;
+use crate::array::Array;
+use crate::layout::Resolution;
 use crate::{HighRes, LowRes, Scalar, check};
 
 const T: Stamp = Stamp { sec: 1000, nsec: 5000 };
@@ -50,14 +52,30 @@ fn shown<R: Resolution>(array: &mut Array<R>, fetched: Fetched) -> (Vec<String>,
 }
 
 fn queue(memory: usize, contexts: &[i32]) -> (Queues, usize) {
-    let mut q = Queues::default();
+    let mut q = Queues::new();
     let handle = q.new_queue("q", memory).expect("new");
     for c in contexts {
-        q.new_client(*c);
+        q.new_client(*c).expect("memory");
         q.set_access(*c, handle, true).expect("known");
         assert_eq!(sees::<LowRes>(&mut q, handle, *c), (vec![], 0));
     }
     (q, handle)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as begin wants it")]
+fn memory() -> Option<Box<Fetch<Stamp>>> {
+    Some(Box::default())
+}
+
+/// Ends a client; returns the queues that are removed.
+fn end(q: &mut Queues, context: i32) -> Vec<usize> {
+    let mut queues = Vec::new();
+    q.end_client(context, |gone| {
+        if let Gone::Queue(handle) = gone {
+            queues.push(handle);
+        }
+    });
+    queues
 }
 
 fn append(q: &mut Queues, handle: usize, texts: &[&str]) {
@@ -66,20 +84,23 @@ fn append(q: &mut Queues, handle: usize, texts: &[&str]) {
 
 #[test]
 fn names_handles_and_clients() {
-    let mut q = Queues::<Stamp>::default();
+    let mut q = Queues::<Stamp>::new();
     assert_eq!(q.new_queue("x", 0), Err(QueueError::Invalid));
     assert_eq!(q.handle("nosuch"), Err(QueueError::NotFound));
     assert_eq!(
         (q.new_queue("q", 10), q.new_queue("q", 10), q.handle("q")),
         (Ok(0), Err(QueueError::Exists), Ok(0))
     );
-    assert_eq!((q.new_client(1), q.new_client(2), q.new_client(1), q.clients()), (0, 1, 0, 2));
+    assert_eq!(
+        (q.new_client(1), q.new_client(2), q.new_client(1), q.clients()),
+        (Ok(0), Ok(1), Ok(0), 2)
+    );
     assert_eq!(q.set_access(77, 0, true), Err(QueueError::Invalid));
-    assert!(matches!(q.begin(0, 77), Err(QueueError::Invalid)));
-    assert!(matches!(q.begin(9, 1), Err(QueueError::Invalid)));
-    assert!(q.end_client(99).queues.is_empty());
-    assert!(q.shutdown(0).is_ok_and(|gone| gone.is_some()));
-    assert!(q.shutdown(0).is_err_and(|e| e == QueueError::Invalid));
+    assert!(matches!(q.begin(0, 77, memory), Err(QueueError::Invalid)));
+    assert!(matches!(q.begin(9, 1, memory), Err(QueueError::Invalid)));
+    assert!(end(&mut q, 99).is_empty());
+    assert_eq!(q.shutdown(0, drop), Ok(true));
+    assert_eq!(q.shutdown(0, drop), Err(QueueError::Invalid));
     assert_eq!(q.handle("q"), Err(QueueError::NotFound));
     assert_eq!(q.new_queue("again", 1), Ok(0), "the lowest free handle");
 }
@@ -121,14 +142,14 @@ fn a_client_that_ends_gives_up_its_claim() {
     append(&mut q, h, &["f1"]);
     sees::<LowRes>(&mut q, h, 2);
     assert_eq!(q.memory(h), Ok(2));
-    q.end_client(1);
+    end(&mut q, 1);
     assert_eq!((q.memory(h), q.queue_clients(h), q.clients()), (Ok(0), Ok(1), 1));
 }
 
 #[test]
 fn without_access_nothing_is_seen_consumed_or_missed() {
     let (mut q, h) = queue(10, &[]);
-    q.new_client(3);
+    q.new_client(3).expect("memory");
     assert_eq!(sees::<LowRes>(&mut q, h, 3), (vec![], 0));
     append(&mut q, h, &["g1"]);
     assert_eq!(sees::<LowRes>(&mut q, h, 3), (vec![], 0));
@@ -150,15 +171,15 @@ fn a_filter_grants_access_and_is_dropped_when_replaced_or_at_the_end() {
         }
     }
     let log = Arc::new(Mutex::new(Vec::new()));
-    let filter = |first: u8| -> Option<QueueFilter> {
+    let filter = |first: u8| -> Result<Option<QueueFilter>, QueueError> {
         let dropped = Dropped(Arc::clone(&log), first);
-        Some(Box::new(move |data| {
+        Ok(Some(Box::new(move |data| {
             let whole = &dropped;
             data.first() == Some(&whole.1)
-        }))
+        })))
     };
     let (mut q, h) = queue(1000, &[1]);
-    q.new_client(3);
+    q.new_client(3).expect("memory");
     sees::<LowRes>(&mut q, h, 3);
     q.set_filter(3, h, || filter(b'g')).expect("known");
     append(&mut q, h, &["g2", "h2"]);
@@ -167,7 +188,7 @@ fn a_filter_grants_access_and_is_dropped_when_replaced_or_at_the_end() {
     assert_eq!(*log.lock().expect("lock"), b"g");
     append(&mut q, h, &["g3", "h3"]);
     assert_eq!(sees::<LowRes>(&mut q, h, 3), (vec!["h3".into()], 0));
-    q.end_client(3);
+    end(&mut q, 3);
     assert_eq!(*log.lock().expect("lock"), b"gh");
     assert_eq!(
         sees::<LowRes>(&mut q, h, 1).0,
@@ -228,22 +249,22 @@ fn a_decoder_that_resets_the_array_and_fails_loses_what_was_before() {
 
 #[test]
 fn a_queue_with_announced_clients_keeps_from_the_start() {
-    let mut q = Queues::default();
+    let mut q = Queues::new();
     let h = q.new_active_queue("q", 6, 2).expect("new");
     append(&mut q, h, &["a1", "a2", "a3", "a4"]);
-    q.new_client(1);
+    q.new_client(1).expect("memory");
     q.set_access(1, h, true).expect("known");
     assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec!["a2".into(), "a3".into(), "a4".into()], 0));
     assert_eq!((q.queue_clients(h), q.memory(h)), (Ok(2), Ok(6)), "the other is still expected");
-    assert!(q.shutdown(h).is_ok_and(|gone| gone.is_none()));
-    assert_eq!(q.end_client(1).queues, [h]);
+    assert_eq!(q.shutdown(h, drop), Ok(false));
+    assert_eq!(end(&mut q, 1), [h]);
     assert_eq!(q.counter(h), Err(QueueError::Invalid));
 }
 
 /// A queue announced for three known clients, which have access to it.
 fn announced(contexts: &[i32], announced: u32) -> (Queues, usize) {
-    let mut q = Queues::default();
-    contexts.iter().for_each(|c| _ = q.new_client(*c));
+    let mut q = Queues::new();
+    contexts.iter().for_each(|c| assert!(q.new_client(*c).is_ok()));
     let h = q.new_active_queue("q", 6, announced).expect("new");
     contexts.iter().for_each(|c| q.set_access(*c, h, true).expect("known"));
     (q, h)
@@ -263,7 +284,7 @@ fn announced_clients_are_waited_for_until_they_fetch_or_end() {
     assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec![], 0));
     assert_eq!(sees::<LowRes>(&mut q, h, 2), all);
     assert_eq!((q.queue_clients(h), q.memory(h)), (Ok(3), Ok(6)));
-    q.end_client(3);
+    end(&mut q, 3);
     assert_eq!((q.queue_clients(h), q.memory(h)), (Ok(2), Ok(0)));
 }
 
@@ -290,12 +311,12 @@ fn nobody_is_waited_for_for_ever() {
     let (mut q, h) = announced(&[1], 3);
     append(&mut q, h, &["a1"]);
     sees::<LowRes>(&mut q, h, 1);
-    q.end_client(1);
+    end(&mut q, 1);
     assert_eq!((q.memory(h), q.queue_clients(h)), (Ok(0), Ok(0)));
     // But events are kept for clients announced for later.
     let (mut q, h) = announced(&[1], 3);
     append(&mut q, h, &["a1"]);
-    q.end_client(1);
+    end(&mut q, 1);
     assert_eq!((q.memory(h), q.queue_clients(h)), (Ok(2), Ok(2)));
 }
 
@@ -305,7 +326,7 @@ fn a_client_without_access_does_not_hold_events_for_ever() {
     q.set_access(2, h, false).expect("known");
     append(&mut q, h, &["a1"]);
     sees::<LowRes>(&mut q, h, 1);
-    q.end_client(1);
+    end(&mut q, 1);
     for _ in 0..16 {
         assert_eq!(q.memory(h), Ok(2));
         assert_eq!(sees::<LowRes>(&mut q, h, 2), (vec![], 0));
@@ -350,11 +371,11 @@ fn a_filter_is_only_made_when_it_is_taken() {
     let (mut q, h) = queue(100, &[1]);
     assert!(q.set_filter(2, h, || panic!("no such client")).is_err());
     assert!(q.set_filter(1, h + 1, || panic!("no such queue")).is_err());
-    assert!(q.set_filter(1, h, || Some(Box::new(|_| false))).is_ok_and(|old| old.is_none()));
+    assert!(q.set_filter(1, h, || Ok(Some(Box::new(|_| false)))).is_ok_and(|old| old.is_none()));
     append(&mut q, h, &["a"]);
     // A filter removed during a fetch is not set again.
-    let fetch = q.begin(h, 1).expect("known").expect("access");
-    assert!(q.set_filter(1, h, || None).is_ok_and(|old| old.is_none()));
+    let fetch = q.begin(h, 1, memory).expect("known").expect("access");
+    assert!(q.set_filter(1, h, || Ok(None)).is_ok_and(|old| old.is_none()));
     assert!(q.finish(fetch).is_some(), "the caller drops it");
     assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec!["a".into()], 0));
 }
@@ -363,17 +384,17 @@ fn a_filter_is_only_made_when_it_is_taken() {
 fn a_queue_that_comes_and_goes_during_a_fetch_is_another() {
     let (mut q, h) = queue(100, &[1]);
     append(&mut q, h, &["a", "b"]);
-    let mut fetch = q.begin(h, 1).expect("known").expect("access");
+    let mut fetch = q.begin(h, 1, memory).expect("known").expect("access");
     assert!(fetch.next().is_some());
-    assert!(q.shutdown(h).is_ok_and(|gone| gone.is_none()));
-    q.end_client(1);
-    q.new_client(1);
+    assert_eq!(q.shutdown(h, drop), Ok(false));
+    end(&mut q, 1);
+    q.new_client(1).expect("memory");
     assert_eq!(q.new_queue("another", 100), Ok(h));
     q.set_access(1, h, true).expect("known");
     assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec![], 0));
     append(&mut q, h, &["c", "d", "e"]);
     while fetch.next().is_some() {}
-    assert!(!q.more(&mut fetch));
+    assert_eq!(q.more(&mut fetch), Ok(false));
     q.finish(fetch);
     assert_eq!(sees::<LowRes>(&mut q, h, 1), (vec!["c".into(), "d".into(), "e".into()], 0));
 }
@@ -396,7 +417,7 @@ proptest! {
         1 => (0..4, any::<bool>()).prop_map(|(c, a)| Step::Access(c, a)),
         1 => (0..4).prop_map(Step::End),
     ], 1..150)) {
-        let mut q = Queues::default();
+        let mut q = Queues::new();
         let h = q.new_queue("q", 60).expect("new");
         let mut next = 0u64;
         // Each client's position after its first fetch with access; and its access.
@@ -409,19 +430,19 @@ proptest! {
                     next += 1;
                 }
                 Step::Access(c, allow) => {
-                    q.new_client(c);
+                    q.new_client(c).expect("memory");
                     q.set_access(c, h, allow).expect("known");
                     if access.insert(c, allow) != Some(true) || !allow {
                         at.remove(&c);
                     }
                 }
                 Step::End(c) => {
-                    q.end_client(c);
+                    end(&mut q, c);
                     at.remove(&c);
                     access.remove(&c);
                 }
                 Step::Fetch(c) => {
-                    q.new_client(c);
+                    q.new_client(c).expect("memory");
                     let (seen, missed) = sees::<HighRes>(&mut q, h, c);
                     let seen: Vec<u64> = seen.iter().map(|t| t.parse().expect("a number")).collect();
                     prop_assert!(seen.windows(2).all(|w| w[1] == w[0] + 1));

@@ -1,0 +1,82 @@
+//! Events of a queue decoded into an array, in one call.
+
+use super::{QueueError, Queues};
+use crate::array::Array;
+use crate::layout::Resolution;
+use crate::types::stamp::Stamp;
+
+/// The result of [`Queues::records`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fetched {
+    /// Events decoded into the array.
+    pub events: usize,
+    /// Events that this client has missed; the array ends with a MISSED record of that count.
+    pub missed: u64,
+}
+
+impl<T: Copy, F: FnMut(&mut [u8]) -> bool> Queues<T, F> {
+    /// Decodes the events that a client has not read into `array`, which is reset first. `decode`
+    /// adds the records of one event; if it fails, its records are removed and the event is
+    /// skipped. If the array has no room for the number of missed events, the next call reports it.
+    ///
+    /// # Errors
+    /// That of `decode`, if it failed on the first event; otherwise the next call begins with the
+    /// failed event.
+    pub fn records<R: Resolution, E: From<QueueError>>(
+        &mut self,
+        handle: usize,
+        context: i32,
+        array: &mut Array<R>,
+        now: Stamp,
+        mut decode: impl FnMut(&mut Array<R>, &[u8], &T) -> Result<(), E>,
+    ) -> Result<Fetched, E> {
+        array.reset();
+        let memory = || Some(Box::default());
+        let Some(mut fetch) = self.begin(handle, context, memory)? else {
+            return Ok(Fetched::default());
+        };
+        let mut filter = fetch.filter.take();
+        let (mut events, mut failed, mut going) = (0, None, true);
+        while going {
+            let Some((event, time)) = fetch.next() else {
+                match self.more(&mut fetch) {
+                    Ok(more) => going = more,
+                    // What is decoded already is delivered now.
+                    Err(e) => {
+                        failed = (events == 0).then(|| e.into());
+                        break;
+                    }
+                }
+                continue;
+            };
+            if filter.as_mut().is_some_and(|keeps| !keeps(event)) {
+                fetch.cull();
+                continue;
+            }
+            let checkpoint = array.checkpoint();
+            let data = event.split_last().map_or(&[][..], |(_, data)| data);
+            if let Err(e) = decode(array, data, &time) {
+                let kept = array.rollback(checkpoint);
+                if !kept {
+                    // A decoder that resets the array removes the events before, too.
+                    fetch.lose_taken(1);
+                }
+                if kept && events > 0 {
+                    fetch.put_back();
+                } else {
+                    failed = Some(e);
+                }
+                break;
+            }
+            events += 1;
+        }
+        let missed = match failed {
+            None => fetch.report_missed(|count| array.add_missed(now, count)),
+            Some(_) => 0,
+        };
+        fetch.filter = filter;
+        self.finish(fetch);
+        failed.map_or(Ok(Fetched { events, missed }), Err)
+    }
+}
