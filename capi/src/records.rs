@@ -226,7 +226,9 @@ fn records<K: Kind>(
         (delivered, fetching.end(state))
     });
     fetching.ended();
-    fence.call(|| drop(unused));
+    if let Some(filter) = unused {
+        fence.call(|| drop(filter));
+    }
     match failed {
         Some(status) => Err(status),
         None => Ok(delivered),

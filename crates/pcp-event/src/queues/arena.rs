@@ -251,9 +251,13 @@ impl<T: Copy> Arena<T> {
         to.base = first.start;
         let bytes =
             chunk.bytes.get(first.start..chunk.used.min(chunk.bytes.len())).unwrap_or_default();
-        to.bytes.try_reserve(bytes.len())?;
-        to.places.try_reserve(places.len())?;
-        to.bytes.extend_from_slice(bytes);
+        match to.bytes.get_mut(..bytes.len()) {
+            Some(to) => to.copy_from_slice(bytes),
+            None => to.grow(bytes)?,
+        }
+        if to.places.capacity() < places.len() {
+            to.reserve(places.len())?;
+        }
         match places {
             [one] => to.places.push(*one),
             _ => to.places.extend_from_slice(places),
@@ -265,6 +269,7 @@ impl<T: Copy> Arena<T> {
 /// A copy of consecutive events, for one fetch.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
+    /// The events, and bytes of earlier copies behind them.
     bytes: Vec<u8>,
     places: Vec<Place<T>>,
     /// Offset of the copy in its chunk.
@@ -280,9 +285,24 @@ impl<T> Default for Batch<T> {
 
 impl<T: Copy> Batch<T> {
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
         self.places.clear();
         self.at = 0;
+    }
+
+    /// Copies more bytes than ever before.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, bytes: &[u8]) -> Result<(), TryReserveError> {
+        self.bytes.clear();
+        self.bytes.try_reserve(bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reserve(&mut self, places: usize) -> Result<(), TryReserveError> {
+        self.places.try_reserve(places)
     }
 
     /// Whether the memory is small enough to keep for another fetch.
