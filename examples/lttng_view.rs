@@ -85,7 +85,7 @@ impl Observer for Counts {
     fn trace_gone(&mut self, trace: TraceKey) {
         println!("gone {trace:?}");
     }
-    fn packet(&mut self, packet: Packet<'_>) {
+    fn packet(&mut self, packet: Packet<'_>) -> Need {
         self.packets += 1;
         self.bytes += packet.bytes.len() as u64;
         self.lags.push(monotonic().saturating_sub(packet.index.timestamp_end));
@@ -94,6 +94,7 @@ impl Observer for Counts {
             &format!("{}_{}", packet.stream.channel, packet.stream.id),
             packet.bytes,
         );
+        Need::Nothing
     }
     fn skipped(
         &mut self,

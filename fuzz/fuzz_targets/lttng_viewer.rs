@@ -50,11 +50,16 @@ impl Observer for Observed {
         self.more = self.more.wrapping_add(1);
         if self.more % 4 == 1 { Need::More } else { Need::Nothing }
     }
-    fn packet(&mut self, packet: Packet<'_>) {
+    fn packet(&mut self, packet: Packet<'_>) -> Need {
         self.check(packet.stream);
+        self.more = self.more.wrapping_add(1);
+        if packet.may_wait && self.more % 4 == 1 {
+            return Need::More;
+        }
         assert_eq!(packet.bytes.len() as u64, packet.index.content_size.div_ceil(8));
         assert!(packet.index.content_size <= packet.index.packet_size);
         *self.last.entry(packet.stream.id).or_default() = packet.index.timestamp_end;
+        Need::Nothing
     }
     fn beacon(&mut self, beacon: Beacon<'_>) {
         self.check(beacon.stream);

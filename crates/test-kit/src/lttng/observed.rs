@@ -99,13 +99,14 @@ impl Observer for Observed {
     fn trace_gone(&mut self, _: TraceKey) {
         self.gone += 1;
     }
-    fn packet(&mut self, packet: Packet<'_>) {
+    fn packet(&mut self, packet: Packet<'_>) -> Need {
         let there = self.metadata.get(&packet.stream.trace).map_or(0, Vec::len);
         assert_eq!(packet.bytes.len() as u64, packet.index.content_size.div_ceil(8));
         let observed = self.stream(packet.stream);
         observed.bytes.extend_from_slice(packet.bytes);
         observed.indexes.push(*packet.index);
         observed.metadata.push(there);
+        Need::Nothing
     }
     fn skipped(&mut self, _: &StreamInfo, _: &Index, why: Skipped) {
         *self.skipped.entry(format!("{why:?}")).or_default() += 1;

@@ -12,7 +12,8 @@ use super::tap::{Tap, Tapped, Taps};
 use super::timestamps::Timestamps;
 use crate::contract::OwnSink;
 use crate::ctf::{
-    self, DiscardTracker, Discarded, EventVisitor, Mark, Node, NodeId, Packet, PacketError, Visitor,
+    self, DiscardTracker, Discarded, EventVisitor, Mark, Node, NodeId, Packet, PacketError,
+    Violation, Visitor,
 };
 use crate::events::Later;
 use crate::model::{Now, Stamp};
@@ -98,6 +99,19 @@ impl Trace {
     /// The metadata so far ends within a declaration.
     pub(crate) fn unfinished(&self) -> bool {
         self.ctf.unfinished()
+    }
+
+    /// Whether the metadata so far has no data stream class for a packet; `class`: the class that the
+    /// packet's index has.
+    pub(crate) fn lacks_class(&self, class: u64, bytes: &[u8]) -> bool {
+        if self.ctf.streams().iter().any(|stream| stream.id == class) {
+            return false;
+        }
+        match ctf::Packet::open(&self.ctf, bytes, 0).map_err(|fault| fault.violation) {
+            Err(Violation::StreamClass(_)) => true,
+            Err(Violation::NoClassId) => self.ctf.streams().is_empty(),
+            _ => false,
+        }
     }
 
     /// Decodes a packet; `packet` is its number within the session.

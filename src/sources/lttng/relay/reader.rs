@@ -267,13 +267,17 @@ impl Observer for SessionObserver {
         self.metadata_restart(trace);
     }
 
-    fn packet(&mut self, packet: Packet<'_>) {
+    fn packet(&mut self, packet: Packet<'_>) -> Need {
         let mut session = locked(&self.session);
         session.at(self.now);
-        let events = session.packet(&packet, &self.common.filter, &self.common.foreign, self.now);
+        let Common { filter, foreign, .. } = &self.common;
+        let Some(events) = session.packet(&packet, filter, foreign, self.now) else {
+            return Need::More;
+        };
         if events > 0 {
             self.common.watch.events(session.own_name(), events, self.now.monotonic);
         }
+        Need::Nothing
     }
 
     fn skipped(&mut self, stream: &StreamInfo, index: &Index, why: Skipped) {

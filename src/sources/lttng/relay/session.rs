@@ -253,26 +253,30 @@ impl Session {
         &self.own_name
     }
 
-    /// Decodes a packet; returns its number of events.
+    /// Decodes a packet; returns its number of events. `None`: its class is not there yet, and nothing
+    /// was counted; only if it may wait.
     pub(super) fn packet(
         &mut self,
         packet: &Packet<'_>,
         filter: &RecordFilter,
         foreign: &ForeignReaders,
         now: Now,
-    ) -> u64 {
+    ) -> Option<u64> {
         let Self { name, sink, names, buffers, traces, positions, packets, .. } = self;
-        let Some(sink) = sink else { return 0 };
+        let Some(sink) = sink else { return Some(0) };
+        let trace = traces.entry(packet.stream.trace).or_default();
+        if packet.may_wait && trace.lacks_class(packet.index.stream_class, packet.bytes) {
+            return None;
+        }
         *packets += 1;
         sink.read(packet.bytes.len());
         sink.update(Update::Message);
         sink.update(Update::Count { item: m::PACKETS, more: 1 });
         sink.update(Update::Count { item: m::BYTES, more: packet.bytes.len() as u64 });
-        let trace = traces.entry(packet.stream.trace).or_default();
         // Every stream is opened before its first packet.
         let Some(position) = positions.get_mut(&(packet.stream.trace.session, packet.stream.id))
         else {
-            return 0;
+            return Some(0);
         };
         let tools = RecordContext {
             session: name,
@@ -303,7 +307,7 @@ impl Session {
                 packet.stream.channel
             )));
         }
-        result.events
+        Some(result.events)
     }
 
     pub(super) fn skipped(&mut self, stream: &StreamInfo, why: &str) {

@@ -39,7 +39,8 @@ pub enum Refused {
 pub enum Need {
     /// The metadata is complete: packets may follow.
     Nothing,
-    /// The metadata ends within a declaration: packets wait for the rest, at most 5 s.
+    /// The metadata ends within a declaration, or between two of them before the one that a packet
+    /// needs: packets, or this packet, wait for the rest, at most 5 s.
     More,
 }
 
@@ -52,6 +53,8 @@ pub struct Packet<'a> {
     pub index: &'a Index,
     /// Content without padding: `content_size` / 8 bytes, rounded up.
     pub bytes: &'a [u8],
+    /// Metadata may still come: [`Observer::packet`] may answer [`Need::More`].
+    pub may_wait: bool,
 }
 
 /// A stream was idle up to a time.
@@ -163,14 +166,18 @@ pub trait Observer {
         let _ = trace;
     }
 
-    /// A trace is gone: its process or session has ended, or it has had no stream for 5 s.
+    /// A trace is gone: its process or session has ended, or it has had no stream for 5 s. Its
+    /// last stream has ended.
     fn trace_gone(&mut self, trace: TraceKey) {
         let _ = trace;
     }
 
-    /// A packet.
-    fn packet(&mut self, packet: Packet<'_>) {
+    /// A packet. [`Need::More`]: its stream class is not in the metadata yet, nothing was counted, and
+    /// it is reported again, after more metadata or when none comes. Only if it
+    /// [may wait](Packet::may_wait).
+    fn packet(&mut self, packet: Packet<'_>) -> Need {
         let _ = packet;
+        Need::Nothing
     }
 
     /// A packet is skipped. Its index entry is valid: `events_discarded` may have grown.

@@ -243,6 +243,8 @@ impl Reading {
     /// Ends the session with its streams and traces.
     fn finish(&mut self, why: SessionEnd, observer: &mut dyn Observer) {
         if why == SessionEnd::Closed {
+            let streams: Vec<u64> = self.streams.keys().copied().collect();
+            streams.into_iter().for_each(|id| self.give_up_waiting(id, observer));
             // A destroyed session is not attached again, so its pending packets are lost.
             for stream in self.streams.values() {
                 stream

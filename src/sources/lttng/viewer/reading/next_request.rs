@@ -134,6 +134,15 @@ impl Reading {
         observer: &mut dyn Observer,
     ) {
         let soon = now + self.together();
+        let ready = |reading: &Self| {
+            let stream = reading.streams.get(&id)?;
+            let ready = reading.traces.get(&stream.info.trace)?.ready();
+            Some((ready, stream.waits.is_some() && stream.packet_after <= now + TOGETHER))
+        };
+        if ready(self) == Some((true, true)) {
+            self.retry_packet(now, id, observer);
+            self.connection.send_queued(out);
+        }
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(trace) = self.traces.get(&stream.info.trace) else { return };
         let ready = trace.ready();
@@ -145,9 +154,8 @@ impl Reading {
                 observer.skipped(&stream.info, &pending.index, Skipped::Replayed);
                 stream.pending.pop_front();
             }
-            if let Some(pending) =
-                stream.pending.front().filter(|_| stream.packet_after <= now + TOGETHER)
-            {
+            let due = stream.waits.is_none() && stream.packet_after <= now + TOGETHER;
+            if let Some(pending) = stream.pending.front().filter(|_| due) {
                 let (offset, length) = stream.rest(pending);
                 self.connection.send(Request::GetPacket { stream: id, offset, length }, out);
                 stream.packet_requested = true;

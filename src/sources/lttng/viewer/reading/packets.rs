@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::super::connection::{Step, read};
 use super::super::limits;
-use super::super::model::Index;
-use super::super::observer::{Beacon, Observer, Packet, SessionEnd, Skipped, StreamEnd};
+use super::super::model::{Index, TraceKey};
+use super::super::observer::{Beacon, Need, Observer, Packet, SessionEnd, Skipped, StreamEnd};
 use super::super::wire::{self, Flags, IndexStatus, PacketStatus, ProtocolError};
 use super::Reading;
-use super::streams::{MetadataState, PendingPacket};
+use super::streams::{FIRST_PAUSE, LAST_PAUSE, MetadataState, PendingPacket, Stream, Waits};
 
 impl Reading {
     pub(super) fn on_index(
@@ -86,6 +86,7 @@ impl Reading {
         why: StreamEnd,
         observer: &mut dyn Observer,
     ) {
+        self.give_up_waiting(id, observer);
         let Some(stream) = self.streams.remove(&id) else { return };
         for pending in &stream.pending {
             observer.skipped(&stream.info, &pending.index, Skipped::Unreadable);
@@ -95,7 +96,7 @@ impl Reading {
         if let Some(trace) = self.traces.get_mut(&key) {
             trace.count(false, now);
             if trace.open == 0 && trace.metadata_state == MetadataState::Gone {
-                self.forget(key);
+                self.forget(key, observer);
             }
         }
         self.partial = self.partial.saturating_sub(stream.partial.len());
@@ -130,7 +131,8 @@ impl Reading {
             return Ok(Step::Last(read));
         };
         self.on_flags(now, key, flags);
-        let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get(&key)) else {
+        let (Some(stream), Some(trace)) = (self.streams.get_mut(&id), self.traces.get_mut(&key))
+        else {
             return Ok(Step::Last(read));
         };
         stream.packet_requested = false;
@@ -145,8 +147,23 @@ impl Reading {
                 let (index, whole) = (pending.index, length == asked);
                 let too_much = self.partial > limits::PARTIAL || pending.pieces > limits::PIECES;
                 if whole {
-                    let bytes = if stream.partial.is_empty() { bytes } else { &stream.partial };
-                    observer.packet(Packet { stream: &stream.info, index: &index, bytes });
+                    let pieces = !stream.partial.is_empty();
+                    let room = pieces || self.partial + bytes.len() <= limits::PARTIAL;
+                    let may_wait = room && trace.may_wait(now, None);
+                    let content = if pieces { &stream.partial } else { bytes };
+                    let info = &stream.info;
+                    let packet = Packet { stream: info, index: &index, bytes: content, may_wait };
+                    if observer.packet(packet) == Need::More && may_wait {
+                        if !pieces {
+                            stream.partial.extend_from_slice(bytes);
+                            self.partial += bytes.len();
+                        }
+                        stream.waits = Some(Waits { since: now, pause: FIRST_PAUSE });
+                        stream.packet_after = now + FIRST_PAUSE;
+                        stream.schedule(trace.ready());
+                        self.request_metadata(now, key);
+                        return Ok(Step::Last(read));
+                    }
                     let key = stream.key(trace);
                     self.replay_filter.packet(key, &index);
                 } else if too_much {
@@ -177,6 +194,57 @@ impl Reading {
             self.end(now, id, StreamEnd::HungUp, observer);
         }
         Ok(Step::Last(read))
+    }
+}
+
+impl Reading {
+    /// Reports a packet that waits once more. It goes on waiting only if it may.
+    pub(super) fn retry_packet(&mut self, now: Duration, id: u64, observer: &mut dyn Observer) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let Some(waits) = stream.waits else { return };
+        let Some(trace) = self.traces.get_mut(&stream.info.trace) else { return };
+        let may_wait = trace.may_wait(now, Some(waits));
+        if self.report_waiting(id, may_wait, observer) {
+            return;
+        }
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.waits = Some(Waits { pause: (waits.pause * 2).min(LAST_PAUSE), ..waits });
+        stream.packet_after = now + waits.pause;
+        let key = stream.info.trace;
+        self.request_metadata(now, key);
+    }
+
+    /// Reports a packet that waits, whether its class has come or not.
+    pub(super) fn give_up_waiting(&mut self, id: u64, observer: &mut dyn Observer) {
+        if self.streams.get(&id).is_some_and(|stream| stream.waits.is_some()) {
+            self.report_waiting(id, false, observer);
+        }
+    }
+
+    /// Reports the first pending packet of a stream, all of which is there. `false`: it must wait.
+    fn report_waiting(&mut self, id: u64, may_wait: bool, observer: &mut dyn Observer) -> bool {
+        let Some(stream) = self.streams.get_mut(&id) else { return true };
+        let (Some(trace), Some(pending)) =
+            (self.traces.get(&stream.info.trace), stream.pending.front())
+        else {
+            return true;
+        };
+        let index = pending.index;
+        let bytes = &stream.partial;
+        let packet = Packet { stream: &stream.info, index: &index, bytes, may_wait };
+        if observer.packet(packet) == Need::More && may_wait {
+            return false;
+        }
+        let key = stream.key(trace);
+        self.replay_filter.packet(key, &index);
+        self.partial -= stream.done();
+        true
+    }
+
+    /// Metadata has come, or none comes any more: packets that wait for their classes are tried again.
+    pub(super) fn retry_waiting(&mut self, now: Duration, key: TraceKey) {
+        let waiting = |stream: &&mut Stream| stream.info.trace == key && stream.waits.is_some();
+        self.streams.values_mut().filter(waiting).for_each(|stream| stream.packet_after = now);
     }
 }
 

@@ -186,7 +186,8 @@ impl Reading {
         }
     }
 
-    pub(super) fn forget(&mut self, key: TraceKey) {
+    pub(super) fn forget(&mut self, key: TraceKey, observer: &mut dyn Observer) {
+        observer.trace_gone(key);
         if let Some(stream) = self.traces.remove(&key).and_then(|trace| trace.stream) {
             self.metadata.remove(&stream);
         }
@@ -221,10 +222,11 @@ impl Reading {
         if status == 3 || (bytes.is_empty() && trace.is_past(now)) {
             trace.metadata_state = MetadataState::Gone;
             let open = trace.open;
-            observer.trace_gone(key);
+            self.retry_waiting(now, key);
             self.release(key);
+            // Packets of open streams still need what there is.
             if open == 0 {
-                self.forget(key);
+                self.forget(key, observer);
             }
             return Ok(Step::Last(end));
         }
@@ -253,6 +255,9 @@ impl Reading {
         if !bytes.is_empty() || std::mem::take(&mut trace.again) {
             // Requested again until there is nothing new.
             self.connection.push(Request::GetMetadata { stream: id });
+            if !bytes.is_empty() {
+                self.retry_waiting(now, key);
+            }
             return Ok(Step::Last(end));
         }
         if trace.settle(now) {

@@ -24,6 +24,13 @@ pub(super) struct PendingPacket {
 /// Most pending packets of a stream: the requested one, and the one behind it.
 pub(super) const AHEAD: usize = 2;
 
+/// Since when a packet waits for metadata, and the pause before it is tried again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waits {
+    pub(super) since: Duration,
+    pub(super) pause: Duration,
+}
+
 /// A data stream.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -44,8 +51,10 @@ pub(super) struct Stream {
     pub(super) beacon: Option<u64>,
     /// Key in the [`super::super::ReplayFilter`]; needs the trace's metadata.
     pub(super) key: Option<StreamKey>,
-    /// Received bytes of the first pending packet, if it comes in pieces.
+    /// Received bytes of the first pending packet, if it comes in pieces or waits.
     pub(super) partial: Vec<u8>,
+    /// The first pending packet is in `partial` and waits for its class.
+    pub(super) waits: Option<Waits>,
     /// There are no further indexes.
     pub(super) hung_up: bool,
     _open: OpenStream,
@@ -70,6 +79,7 @@ impl Stream {
             beacon: None,
             key: None,
             partial: Vec::new(),
+            waits: None,
             hung_up: false,
             _open: open_stream,
         }
@@ -81,9 +91,10 @@ impl Stream {
         (pending.index.offset.wrapping_add(have.into()), pending.length.saturating_sub(have))
     }
 
-    /// Removes the first pending packet. Returns the bytes received in pieces.
+    /// Removes the first pending packet. Returns the bytes that were kept of it.
     pub(super) fn done(&mut self) -> usize {
         self.pending.pop_front();
+        self.waits = None;
         std::mem::take(&mut self.partial).len()
     }
 
@@ -148,11 +159,13 @@ pub(super) struct Trace {
     pub(super) need: Need,
     /// First bytes of the metadata.
     head: Vec<u8>,
+    /// Bytes of metadata when a packet has waited for its class in vain: others do not wait, too.
+    vain: Option<u64>,
 }
 
-/// First and longest pause before the first metadata.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// First and longest pause before the first metadata, and before that with a packet's class.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const LAST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Trace {
     /// A trace whose packets wait for its metadata.
@@ -169,7 +182,17 @@ impl Trace {
             total: 0,
             need: Need::More,
             head: Vec::new(),
+            vain: None,
         }
+    }
+
+    /// Whether a packet may wait for its class, which may come in later metadata. A relay daemon can
+    /// have nothing new, and later more that it had been told of before.
+    pub(super) fn may_wait(&mut self, now: Duration, waits: Option<Waits>) -> bool {
+        if waits.is_some_and(|waits| now >= waits.since + limits::METADATA_TIME) {
+            self.vain = Some(self.total);
+        }
+        self.metadata_state != MetadataState::Gone && self.vain != Some(self.total)
     }
 
     /// Whether packets may be read.
@@ -234,6 +257,7 @@ impl Trace {
         }
         if now >= self.since + limits::METADATA_TIME {
             self.metadata_state = MetadataState::Ready;
+            self.vain = Some(self.total);
             return true;
         }
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);

@@ -1,0 +1,230 @@
+//! Metadata that ends between two declarations, for a time or for ever: packets whose stream class is
+//! not there wait for it, and each event is counted once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    missing_docs,
+    reason = "a test"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use pmdaapm::contract::{OwnSink, Sinks};
+use pmdaapm::sources::lttng::{Collector, RecordFilter};
+use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use test_kit::lttng::{Relayd, at, settings};
+
+struct Joined(Arc<Store>);
+
+impl Sinks for Joined {
+    fn open(&self) -> Box<dyn OwnSink> {
+        Box::new(PeerSink::new(
+            &self.0,
+            self.0.catalogue().id("lttng").unwrap(),
+            &Arc::new(RequestQueue::new(|| ())),
+        ))
+    }
+}
+
+/// What the counters have in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counts {
+    packets: u64,
+    bytes: u64,
+    events: u64,
+    discarded: u64,
+    skipped: u64,
+    errors: u64,
+}
+
+const METADATA: u32 = 6;
+
+/// Plays a session. `spoil` may change the replies.
+fn play(relayd: &mut Relayd, spoil: &mut dyn FnMut(u32, Vec<u8>) -> Vec<u8>) -> (Counts, Duration) {
+    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 256 << 20);
+    let sinks = Arc::new(Joined(Arc::clone(&store)));
+    let filter = RecordFilter::default();
+    let mut collector =
+        Collector::new("127.0.0.1:5344", settings("*"), filter, sinks, Arc::default());
+    let start = Duration::from_secs(1);
+    let (mut now, mut reader) = (start, None);
+    let (mut list, mut talk) =
+        ((BytesMut::new(), BytesMut::new()), (BytesMut::new(), BytesMut::new()));
+    let mut reply = |id, out: &mut BytesMut, now| {
+        let (length, command, _) = (out.get_u64() as usize, out.get_u32(), out.get_u32());
+        let reply = relayd.reply(id, command, &out.split_to(length), now);
+        (spoil(command, reply), relayd.sessions.iter().all(|session| session.over))
+    };
+    collector.start(at(now), &mut list.1);
+    let mut over = false;
+    while now < Duration::from_secs(100) && !(over && reader.is_none()) {
+        while !list.1.is_empty() {
+            let (bytes, _) = reply(1, &mut list.1, now);
+            list.0.extend_from_slice(&bytes);
+            collector.feed(at(now), &mut list.0, &mut list.1).unwrap();
+        }
+        for (mut new, ()) in collector.due(at(now), || Some(())) {
+            new.start(at(now), &mut talk.1);
+            reader = Some(new);
+        }
+        let mut wakeup = collector.next_wakeup().unwrap();
+        if let Some(reader) = &mut reader {
+            while !talk.1.is_empty() {
+                let bytes;
+                (bytes, over) = reply(2, &mut talk.1, now);
+                talk.0.extend_from_slice(&bytes);
+                reader.feed(at(now), &mut talk.0, &mut talk.1).unwrap();
+            }
+            wakeup = wakeup.min(reader.next_wakeup().unwrap());
+        }
+        if let Some(done) = reader.take_if(|reader| reader.is_over()) {
+            collector.ended(at(now), done.close(at(now), "the end"));
+        }
+        now = now.max(wakeup);
+        collector.tick(at(now), &mut list.1).unwrap();
+        if let Some(reader) = &mut reader {
+            reader.tick(at(now), &mut talk.1).unwrap();
+        }
+    }
+    assert!(over && reader.is_none(), "no end");
+    collector.close();
+    let peer = &store.peers()[0];
+    let cell = |item| peer.cells.get(item).unwrap_or_default();
+    let counts = Counts {
+        packets: cell(3),
+        bytes: cell(4),
+        events: cell(5),
+        discarded: cell(6),
+        skipped: cell(8),
+        errors: cell(9),
+    };
+    (counts, now - start)
+}
+
+/// A reply to METADATA.
+fn metadata(status: u32, bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u64).to_be_bytes()[..], &status.to_be_bytes(), bytes].concat()
+}
+
+/// A session, its metadata, and where the first data stream class begins in it.
+fn session(name: &str) -> (Relayd, Vec<u8>, usize) {
+    let relayd = Relayd::new(16, &[name]);
+    let all = relayd.sessions[0].dialogue.metadata.values().next().unwrap().clone();
+    let find = |what: &str| all.windows(what.len()).position(|w| w == what.as_bytes());
+    let cut = find("\nstream {").map_or_else(
+        || {
+            let class = find("\"data-stream-class\"").unwrap();
+            all[..class].iter().rposition(|b| *b == 0x1e).unwrap()
+        },
+        |at| at + 1,
+    );
+    (relayd, all, cut)
+}
+
+const NAMES: [&str; 2] = ["live216-ctf-1.8", "live216-ctf-2"];
+
+fn plain(name: &str) -> (Counts, Duration) {
+    let (counts, time) = play(&mut session(name).0, &mut |_, reply| reply);
+    assert!(counts.events > 100 && counts.errors == 0, "{name}: {counts:?}");
+    (counts, time)
+}
+
+#[test]
+fn packets_wait_for_their_class() {
+    for name in NAMES {
+        // Packets whole, and in pieces.
+        for (nothing, most) in [(1, usize::MAX), (2, usize::MAX), (7, usize::MAX), (3, 1000)] {
+            let (mut relayd, all, cut) = session(name);
+            (relayd.most, relayd.back) = (most, 2);
+            let mut asked = 0;
+            // The relay daemon has the rest, and says for a while that there is nothing new.
+            let (counts, _) = play(&mut relayd, &mut |command, reply| {
+                if command != METADATA {
+                    return reply;
+                }
+                asked += 1;
+                match asked {
+                    1 => metadata(1, &all[..cut]),
+                    n if n == nothing + 2 => metadata(1, &all[cut..]),
+                    _ => metadata(2, &[]),
+                }
+            });
+            assert_eq!(counts, plain(name).0, "{name}, {nothing} times");
+        }
+    }
+}
+
+/// Every packet is told once, as one that cannot be decoded.
+fn check_lost(name: &str, counts: Counts) {
+    let plain = plain(name).0;
+    let errors = plain.packets;
+    assert_eq!(counts, Counts { events: 0, discarded: 0, errors, ..plain }, "{name}");
+}
+
+#[test]
+fn a_class_that_never_comes_is_not_waited_for_for_ever() {
+    for name in NAMES {
+        let (mut relayd, all, cut) = session(name);
+        let mut asked = 0;
+        let (counts, time) = play(&mut relayd, &mut |command, reply| {
+            if command != METADATA {
+                return reply;
+            }
+            asked += 1;
+            if asked == 1 { metadata(1, &all[..cut]) } else { metadata(2, &[]) }
+        });
+        check_lost(name, counts);
+        let more = time - plain(name).1;
+        assert!((4..8).contains(&more.as_secs()) && asked < 100, "{name}: {more:?}, {asked}");
+    }
+}
+
+#[test]
+fn a_trace_that_is_gone_is_not_waited_for() {
+    for name in NAMES {
+        let (mut relayd, all, cut) = session(name);
+        let mut asked = 0;
+        let (counts, time) = play(&mut relayd, &mut |command, reply| {
+            if command != METADATA {
+                return reply;
+            }
+            asked += 1;
+            match asked {
+                1 => metadata(1, &all[..cut]),
+                2 => metadata(2, &[]),
+                _ => metadata(3, &[]),
+            }
+        });
+        check_lost(name, counts);
+        assert!(time < plain(name).1 + Duration::from_secs(1), "{name}: {time:?}");
+    }
+}
+
+#[test]
+fn what_is_there_of_a_trace_that_is_gone_is_used_for_the_rest_of_its_packets() {
+    for name in NAMES {
+        let (mut relayd, all, _) = session(name);
+        let mut asked = 0;
+        let (counts, _) = play(&mut relayd, &mut |command, mut reply| match command {
+            METADATA => {
+                asked += 1;
+                match asked {
+                    1 => metadata(1, &all),
+                    2 => metadata(2, &[]),
+                    _ => metadata(3, &[]),
+                }
+            }
+            // INDEX: there is always new metadata.
+            4 => {
+                reply[63] |= 1;
+                reply
+            }
+            _ => reply,
+        });
+        assert!(asked > 2, "{name}: {asked}");
+        assert_eq!(counts, plain(name).0, "{name}");
+    }
+}
