@@ -53,6 +53,19 @@ fn zero_in_word(word: &[u8; 8]) -> Option<usize> {
     (zeros != 0).then_some((zeros.trailing_zeros() / 8) as usize)
 }
 
+/// Whether all bytes are ASCII. Of most strings the standard library looks at the last bytes one by
+/// one; here they are a word that overlaps the one before.
+#[inline]
+#[cfg(feature = "fs")]
+pub(super) fn is_ascii(bytes: &[u8]) -> bool {
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let Some(last) = bytes.last_chunk() else {
+        return bytes.iter().fold(0, |all, b| all | b) < 0x80;
+    };
+    let words = bytes.as_chunks().0.iter();
+    words.fold(u64::from_ne_bytes(*last), |all, word| all | u64::from_ne_bytes(*word)) & HIGH == 0
+}
+
 /// A string of a packet as text, with U+FFFD for invalid bytes.
 #[must_use]
 pub fn decode(bytes: &[u8], encoding: Encoding) -> std::borrow::Cow<'_, str> {
@@ -88,6 +101,12 @@ mod tests {
         #[test]
         fn the_first_nul(bytes in proptest::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0x81), any::<u8>()], 0..40)) {
             prop_assert_eq!(nul(&bytes, Encoding::Utf8), bytes.iter().position(|b| *b == 0));
+        }
+
+        #[test]
+        #[cfg(feature = "fs")]
+        fn ascii(bytes in proptest::collection::vec(prop_oneof![9 => Just(0x7f_u8), 1 => any::<u8>()], 0..40)) {
+            prop_assert_eq!(is_ascii(&bytes), bytes.is_ascii());
         }
     }
 

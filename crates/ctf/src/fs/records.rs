@@ -29,16 +29,18 @@ pub struct Records<'t> {
     collector: Collector<'t>,
     /// Their values.
     batch: Arc<Batch<'t>>,
-    /// The next of them.
+    /// The next of them, and the first one that is not complete or has a fault before it.
     next: usize,
-    /// The one that was lent last.
-    lent: Option<Record<'t>>,
+    due: usize,
+    /// The one that was lent last. In a box, as whether there is one would else be in the tag of its
+    /// `nanoseconds`, 16 bytes that have just been written as two words.
+    lent: Option<Box<Record<'t>>>,
 }
 
 impl<'t> Records<'t> {
     pub(super) fn new(reader: Reader<'t>) -> Self {
         let (collector, batch) = Default::default();
-        Self { reader, collector, batch, next: 0, lent: None }
+        Self { reader, collector, batch, next: 0, due: 0, lent: None }
     }
 
     /// The next event, until the next call. `None`: the end of all streams.
@@ -61,21 +63,27 @@ impl<'t> Records<'t> {
     /// # Errors
     /// [`Error`]: a packet, or the rest of it, cannot be decoded, or a file cannot be read. The next
     /// call continues after it.
+    #[inline]
     pub fn read(&mut self) -> Result<Option<&Record<'t>>, Error> {
-        let Some((event, items)) = self.advance()? else { return Ok(None) };
+        if self.next >= self.due && !self.more()? {
+            return Ok(None);
+        }
+        let Some(event) = self.collector.events.get(self.next) else { return Ok(None) };
+        self.next += 1;
         if let Some(record) = &mut self.lent {
             (record.class, record.stream) = (event.class, event.stream);
             (record.cycles, record.nanoseconds) = (event.cycles, event.nanoseconds);
-            record.items = items;
+            record.items = event.items.clone();
         } else {
-            self.lent = Some(event.record(items, self.batch.clone()));
+            self.lent = Some(Box::new(event.record(self.batch.clone())));
         }
-        Ok(self.lent.as_ref())
+        Ok(self.lent.as_deref())
     }
 
-    /// The next event, and which of the batch's items are its own.
-    #[inline]
-    fn advance(&mut self) -> Result<Option<(Collected<'t>, Range<usize>)>, Error> {
+    /// Sees to it that the next event is there, if no fault comes before it. `false`: the end of all
+    /// streams.
+    #[inline(never)]
+    fn more(&mut self) -> Result<bool, Error> {
         loop {
             let faults = &mut self.collector.faults;
             let due = faults.front().is_some_and(|fault| fault.before <= self.next);
@@ -84,15 +92,13 @@ impl<'t> Records<'t> {
                 let path = path.unwrap_or_default();
                 return Err(Error::Packet { path, error: fault.error });
             }
-            if self.next < self.collector.complete
-                && let Some(event) = self.collector.events.get(self.next)
-            {
-                let before = self.next.checked_sub(1).and_then(|n| self.collector.events.get(n));
-                self.next += 1;
-                return Ok(Some((*event, before.map_or(0, |event| event.end)..event.end)));
+            let complete = self.collector.complete;
+            self.due = faults.front().map_or(complete, |fault| fault.before.min(complete));
+            if self.next < self.due {
+                return Ok(true);
             }
             if !self.refill()? && self.collector.faults.is_empty() {
-                return Ok(None);
+                return Ok(false);
             }
         }
     }
@@ -100,7 +106,7 @@ impl<'t> Records<'t> {
     /// Reads some events, into the memory of those before if nobody has kept one of them. `false`: the
     /// end of all streams.
     fn refill(&mut self) -> Result<bool, Error> {
-        (self.next, self.lent) = (0, None);
+        (self.next, self.due, self.lent) = (0, 0, None);
         match Arc::get_mut(&mut self.batch) {
             Some(batch) => std::mem::swap(batch, &mut self.collector.batch),
             None => self.collector.batch.contexts.clone_from(&self.batch.contexts),
@@ -118,11 +124,18 @@ impl<'t> Records<'t> {
 impl<'t> Iterator for Records<'t> {
     type Item = Result<Record<'t>, Error>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.advance() {
-            Ok(next) => next.map(|(event, items)| Ok(event.record(items, self.batch.clone()))),
-            Err(error) => Some(Err(error)),
+        if self.next >= self.due {
+            match self.more() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
         }
+        let event = self.collector.events.get(self.next)?;
+        self.next += 1;
+        Some(Ok(event.record(self.batch.clone())))
     }
 }
 
@@ -139,21 +152,23 @@ struct Collector<'t> {
 }
 
 /// An event whose values are in a [`Batch`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Collected<'t> {
     class: &'t EventPlan,
     stream: usize,
     cycles: u64,
     nanoseconds: Option<i128>,
-    /// Where its items end.
-    end: usize,
+    /// Its items.
+    items: Range<usize>,
 }
 
 impl<'t> Collected<'t> {
+    /// The record, made from here and not from a copy: what has just been written in words and is read
+    /// in pairs of them must wait.
     #[inline]
-    fn record(self, items: Range<usize>, batch: Arc<Batch<'t>>) -> Record<'t> {
-        let Self { class, stream, cycles, nanoseconds, .. } = self;
-        Record { class, stream, cycles, nanoseconds, batch, items }
+    fn record(&self, batch: Arc<Batch<'t>>) -> Record<'t> {
+        let Self { class, stream, cycles, nanoseconds, ref items } = *self;
+        Record { class, stream, cycles, nanoseconds, batch, items: items.clone() }
     }
 }
 
@@ -201,15 +216,15 @@ impl<'t, 'a> MergeVisitor<'t, 'a> for Collector<'t> {
     #[inline]
     fn event(&mut self, stream: usize, event: &Event<'t>, nanoseconds: Option<i128>) {
         let (class, cycles) = (event.class, event.cycles);
-        self.events.push(Collected { class, stream, cycles, nanoseconds, end: 0 });
-        self.batch.values.begin(class.nodes());
+        let start = self.batch.values.begin(class.nodes());
+        self.events.push(Collected { class, stream, cycles, nanoseconds, items: start..start });
     }
 
     #[inline]
     fn done(&mut self, _: usize) {
         let end = self.batch.values.end();
         if let Some(event) = self.events.get_mut(self.complete) {
-            event.end = end;
+            event.items.end = end;
             self.complete += 1;
         }
     }

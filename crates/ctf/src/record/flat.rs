@@ -1,6 +1,7 @@
 //! The values of events one after the other, as a visitor gets them.
 
 use std::ops::Range;
+use std::str::from_utf8;
 
 use super::value::View;
 use crate::plan::{Kind, Node, NodeId};
@@ -38,10 +39,11 @@ pub(crate) struct Flat<'t> {
 }
 
 impl<'t> Flat<'t> {
-    /// Begins an event with these nodes.
+    /// Begins an event with these nodes. Returns where its items begin.
     #[inline]
-    pub(crate) fn begin(&mut self, nodes: &'t [Node]) {
+    pub(crate) fn begin(&mut self, nodes: &'t [Node]) -> usize {
         self.nodes = nodes;
+        self.items.len()
     }
 
     /// Ends an event. Returns where its items end.
@@ -101,6 +103,13 @@ impl<'t> Flat<'t> {
         self.items.push(Item { node, size: short(size), data });
     }
 
+    /// Copies a text that is not UTF-8.
+    #[cold]
+    #[inline(never)]
+    fn decoded(&mut self, node: NodeId, value: &[u8], encoding: Encoding) {
+        self.copy(node, string::decode(value, encoding).as_bytes());
+    }
+
     #[inline]
     fn copy(&mut self, node: NodeId, bytes: &[u8]) {
         self.put(node, self.bytes.len() as u64, bytes.len());
@@ -135,10 +144,10 @@ impl<'a> Visitor<'a> for Flat<'_> {
             _ => Encoding::default(),
         };
         // Most are, and need no other look until somebody wants the text.
-        if encoding == Encoding::Utf8 && value.is_ascii() {
+        if encoding == Encoding::Utf8 && (string::is_ascii(value) || from_utf8(value).is_ok()) {
             return self.copy(node, value);
         }
-        self.copy(node, string::decode(value, encoding).as_bytes());
+        self.decoded(node, value, encoding);
     }
 
     fn blob(&mut self, node: NodeId, value: &'a [u8]) {
