@@ -9,8 +9,9 @@ use crate::model::{MetricItem, RowItem, STACK_NAME, TableId};
 
 /// Slot of the row of the service.
 const SLOT: u32 = 0;
-/// Time between two deliveries: the peers of a service write to the same row.
-const PACE: Duration = Duration::from_secs(1);
+/// Least time between two deliveries: the peers of a service write to the same row. Those that say
+/// something once a second deliver each time.
+const PACE: Duration = Duration::from_millis(900);
 
 /// The service of a peer, and what the peer has counted since the last delivery.
 #[derive(Debug)]
@@ -22,8 +23,12 @@ pub(super) struct Served {
     sums: Box<[u64]>,
     /// Values that were set, by sum and slot.
     known: Vec<(usize, u32, u64)>,
-    /// Time of the next delivery.
+    /// Something has been counted since the last delivery.
+    touched: bool,
+    /// When the next delivery may be, and when the peer is to be made a member again: its row may have lost
+    /// or got its instance.
     next: Duration,
+    member: Duration,
 }
 
 impl Served {
@@ -44,6 +49,7 @@ impl Served {
     }
 
     fn add(&mut self, sum: usize, more: u64) {
+        self.touched |= more > 0;
         self.sums.get_mut(sum).into_iter().for_each(|sum| *sum = sum.wrapping_add(more));
     }
 
@@ -101,7 +107,9 @@ impl PeerSink {
             instance: instance.into(),
             sums: vec![0; services.sums.len()].into(),
             known: before.collect(),
-            next: self.now.monotonic + PACE,
+            touched: false,
+            next: self.now.monotonic,
+            member: self.now.monotonic + PACE,
         }));
         self.join_row(services.table, SLOT);
     }
@@ -187,20 +195,21 @@ impl PeerSink {
     /// Adds what was counted to the row of the service, about once a second and at the end.
     pub(super) fn deliver_service(&mut self, is_last: bool) {
         let now = self.now.monotonic;
-        if self.served.as_ref().is_none_or(|served| !is_last && now < served.next) {
-            return;
-        }
         let (Some(mut served), Some(services)) = (self.served.take(), self.table.service) else {
             return;
         };
-        served.next = now + PACE;
-        // The row may have lost or got its instance.
-        self.join_row(services.table, SLOT);
-        for (sum, made) in services.sums.iter().zip(&mut served.sums) {
-            let (ServiceSum::Of(_, to) | ServiceSum::OfRows(_, _, to)) = *sum;
-            let more = std::mem::take(made);
-            if more > 0 {
-                self.count_row(SLOT, to, more);
+        if now >= served.member {
+            served.member = now + PACE;
+            self.join_row(services.table, SLOT);
+        }
+        if served.touched && (is_last || now >= served.next) {
+            (served.touched, served.next) = (false, now + PACE);
+            for (sum, made) in services.sums.iter().zip(&mut served.sums) {
+                let (ServiceSum::Of(_, to) | ServiceSum::OfRows(_, _, to)) = *sum;
+                let more = std::mem::take(made);
+                if more > 0 {
+                    self.count_row(SLOT, to, more);
+                }
             }
         }
         self.served = Some(served);

@@ -16,8 +16,6 @@ use crate::sources::jvm::meter::Meter;
 use crate::sources::jvm::process::{State, Who};
 use crate::store::LogThrottle;
 
-/// Readings between two charges of memory.
-const FLUSH: u32 = 16;
 /// Readings between two attempts of a process that a limit of the store has turned away.
 const AGAIN: u8 = 10;
 /// Readings between two looks at what /proc has, and at limits and open files.
@@ -223,10 +221,7 @@ impl Process {
         }
         self.meter.tick(&mut **sink);
         self.ticks = self.ticks.wrapping_add(1);
-        // There are no records; this charges the memory of new rows.
-        if self.ticks % FLUSH == 1 {
-            sink.flush();
-        }
+        sink.flush();
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.
