@@ -9,10 +9,11 @@ apm() { timeout 300 "$pmpython" "$TOP/clients/cli/pcp-apm" "$@"; }
 live() { apm -h "$HOST" "$@" 2>>"$FULL"; }
 # rows KEY [KEY...]: of lines of JSON these cells, sorted, each once.
 rows() { /usr/bin/python3 -c 'import json, sys
-print(*sorted({" ".join(str(json.loads(l).get(k, "-")) for k in sys.argv[1:]) for l in sys.stdin}), sep="\n")' "$@"; }
+cell = lambda value: "-" if value is None else str(value)
+print(*sorted({" ".join(cell(json.loads(l).get(k)) for k in sys.argv[1:]) for l in sys.stdin}), sep="\n")' "$@"; }
 # whole TABLE: its rows, those with an empty cell first; spans have no pauses, not every runtime has its processor time.
 whole() { /usr/bin/python3 -c 'import json, sys
-rows = [r for r in map(json.loads, sys.stdin) if r["table"] == sys.argv[1]]
+rows = [{k: v for k, v in r.items() if v is not None} for r in map(json.loads, sys.stdin) if r["table"] == sys.argv[1]]
 keys = {k for r in rows for k in r} - {"paused_percent", "cpu_percent"}
 bad = [r for r in rows if keys - set(r) or any(isinstance(v, float) and v < 0 for v in r.values())]
 print(*bad, sep="\n"); print(len(rows), "rows", sorted(keys))
@@ -128,7 +129,7 @@ wrong() {
     apm "$@" >"$D/wrong" 2>&1 </dev/null
     local got=$?
     [ $got = "$status" ] || echo "status $got"
-    grep -m 1 . "$D/wrong" | sed "s,$D,D,g; s,unix:D/[^:]*,HOST,"
+    grep -m 1 . "$D/wrong" | sed "s,$D,D,g; s,unix:D/[^:]*,HOST,; s,${PCP_ARCHIVE_DIR:-/nowhere},ARCHIVES,"
 }
 wrong 1 -h unix:"$D/nothing" services
 wrong 1 -a "$D/nothing" services

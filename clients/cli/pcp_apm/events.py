@@ -9,8 +9,9 @@ import time
 from pcp import pmapi
 import cpmapi as c
 
-from .tables import to_json
-from .values import Trouble
+from . import results
+from .table import at_text, to_json
+from .trouble import Trouble
 
 
 class Events:
@@ -18,21 +19,19 @@ class Events:
 
     def __init__(self, reader, wanted):
         self.reader, self.context, self.parameters = reader, reader.context, {}
-        leaf = "records" if reader.archive else "highres_records"
+        # An archive has one of the two resolutions, whichever was logged. Of both it is this one.
+        leaves = ["records", "highres_records"] if reader.archive else ["highres_records"]
         kinds = []
         for source in self.children("apm"):
             kinds += [(source, kind) for kind in self.children(f"apm.{source}.event")]
-        if not kinds:
-            raise Trouble("no event records here" + (": they are in archives if the group apm/events of pmlogconf is on" if reader.archive else ""))
+        known = {(source, kind): reader.known([f"apm.{source}.event.{kind}.{leaf}" for leaf in leaves]) for source, kind in kinds}
+        known = {kind: found[0] for kind, found in known.items() if found}
+        if not known:
+            raise Trouble(reader.unlogged("no event records in this archive", "events") if reader.archive else "no event records here: all sources are off")
         for want in wanted:
-            if not any(self.matches(want, *kind) for kind in kinds):
-                raise Trouble(f"no events {want}; there are " + ", ".join(f"{s}.{k}" for s, k in kinds))
-        chosen = [kind for kind in kinds if not wanted or any(self.matches(want, *kind) for want in wanted)]
-        self.kinds = {}
-        for source, kind in chosen:
-            known = reader.known([f"apm.{source}.event.{kind}.{leaf}"])
-            if known:
-                self.kinds[(source, kind)] = known[0]
+            if not any(self.matches(want, *kind) for kind in known):
+                raise Trouble(f"no events {want}; there are " + ", ".join(f"{s}.{k}" for s, k in known))
+        self.kinds = {kind: found for kind, found in known.items() if not wanted or any(self.matches(want, *kind) for want in wanted)}
 
     def children(self, node):
         try:
@@ -95,8 +94,7 @@ class Events:
                 data = ctypes.string_at(block, block.contents.vlen)
                 who = {"source": source, "kind": kind, "instance": names.get(value.inst, str(value.inst))}
                 records += [(at, {"time": at_text(at), **who, **what}) for at, what in self.unpack(data, desc.contents.type)]
-        stamp = result.contents.timestamp
-        self.at = stamp.tv_sec
+        self.at = results.when(result)
         self.context.pmFreeResult(result)
         return [record for _, record in sorted(records, key=lambda r: r[0])]
 
@@ -138,28 +136,37 @@ class Events:
         return self.parameters[pmid]
 
 
-def at_text(ns):
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ns // 10**9)) + f".{ns % 10**9:09d}Z"
-
-
 def events(reader, wanted, expression, follow, rows):
     stream = Events(reader, wanted)
     if expression:
         stream.filter(expression)
-    say = lambda records: [print(to_json(record)) for record in records]
     if reader.archive:
-        reader.context.pmSetMode(c.PM_MODE_FORW, reader.start, 0)
-        finish, kept = float(reader.finish) if reader.finish else None, []
-        while (records := stream.fetch()) is not None and (finish is None or stream.at <= finish):
-            kept += records
-            if rows is None:
-                say(kept)
-            kept = kept[-rows:] if rows else []
-        say(kept)
+        logged(reader, stream, rows)
         return
     records = stream.fetch()
     say(records[-rows:] if rows is not None else records)
-    while follow:
-        sys.stdout.flush()
-        time.sleep(min(reader.interval, 1.0))
-        say(stream.fetch())
+    try:
+        while follow:
+            sys.stdout.flush()
+            time.sleep(min(reader.interval, 1.0))
+            say(stream.fetch())
+    except KeyboardInterrupt:
+        # Which is how it is to end.
+        pass
+
+
+def say(records):
+    for record in records:
+        print(to_json(record))
+
+
+def logged(reader, stream, rows):
+    """Those that pmlogger fetched between -S and -T; the newest of them if `rows` says so."""
+    window, kept = reader.window(), []
+    window.mode(c.PM_MODE_FORW, window.start)
+    while (records := stream.fetch()) is not None and stream.at <= window.finish:
+        if rows is None:
+            say(records)
+        else:
+            kept = (kept + records)[-rows:]
+    say(kept)

@@ -6,7 +6,7 @@ import urllib.parse
 
 from pcp import pmapi
 
-from .values import Trouble
+from .trouble import Trouble
 
 
 def page(host, proxy, files):
@@ -30,11 +30,14 @@ def page(host, proxy, files):
                 made, rest = f.read(), "?" + urllib.parse.urlencode(query, safe=":/")
         else:
             raise Trouble(f"there is neither {program} nor {installed}: run Install or Install --clients")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if not files:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as out:
             out.write(made)
-    except (OSError, subprocess.CalledProcessError) as e:
-        raise Trouble(f"{path} cannot be made: {e}") from None
+    except OSError as e:
+        raise Trouble(f"{e.filename or path}: {e.strerror}" + (": make its directory first" if isinstance(e, FileNotFoundError) else "")) from None
+    except subprocess.CalledProcessError as e:
+        raise Trouble(f"{program} --page makes no page (status {e.returncode})") from None
     return print(address(path) + rest)
 
 

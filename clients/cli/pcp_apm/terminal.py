@@ -7,7 +7,7 @@ import time
 from pcp import pmapi
 
 from .tables import agents, methods, services, stacks
-from .values import Trouble
+from .trouble import Trouble
 
 
 def top(reader):
@@ -42,7 +42,7 @@ def draw(screen, reader):
         put(1, f"no answer: {error}" if error else "")
         y = 2
         for table in tables:
-            for n, line in enumerate(table.lines()):
+            for n, line in enumerate([*table.lines(wide - 1), *table.below(wide - 1)]):
                 put(y, line, curses.A_REVERSE if n == 0 else 0)
                 y += 1
             y += 1

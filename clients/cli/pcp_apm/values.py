@@ -1,4 +1,4 @@
-"""Values of metrics: samples, live or from an archive, and what happened between two."""
+"""Values of metrics, live or from an archive, and what happened between two times: the only place that makes rates."""
 
 import ctypes
 import time
@@ -6,46 +6,82 @@ import time
 from pcp import pmapi
 import cpmapi as c
 
+from . import results
+from .archive import Window
+from .trouble import Trouble
 
-class Trouble(Exception):
-    """What a user can understand and change."""
-
-
-class Sample:
-    """Values of some metrics at one time: of[metric][instance]; `None` is the instance of metrics without any."""
-
-    def __init__(self, at, of):
-        self.at, self.of = at, of
-
-    def get(self, metric, instance=None):
-        return self.of.get(metric, {}).get(instance)
+SECOND = 10**9
+# How long the PMDA has been running, in ns.
+UPTIME = "apm.self.uptime"
 
 
 class Between:
-    """What happened between two samples. An instance that came in between began at 0."""
+    """What happened between two times: steps of counters, and the values at the end.
 
-    def __init__(self, first, last):
-        self.first, self.last = first, last
-        self.seconds = max(last.at - first.at, 1e-9)
+    steps[metric][instance] is (what it has gained, in how many ns that was seen); last[metric][instance] a value; the
+    instance of metrics without any is `None`. span: (from, to, how much of it has steps) in ns; `None`: without times.
+    """
+
+    def __init__(self, steps, last, span=None):
+        self.steps, self.last, self.span = steps, last, span
+
+    @classmethod
+    def live(cls, first, last):
+        """Of two samples. An instance that came in between has no first value; one of whose counters is smaller than
+        before began anew: then nothing is known of any of them. Nor is anything if the PMDA has started since the first."""
+        anew = {(last.counters[metric], instance) for metric in last.counters for instance, value in last.of[metric].items()
+                if value < first.of.get(metric, {}).get(instance, value)}
+        ns, up = last.at - first.at, last.get(UPTIME)
+        steps = {metric: {instance: (value - first.of[metric][instance], ns) for instance, value in last.of[metric].items()
+                          if instance in first.of.get(metric, {}) and (domain, instance) not in anew}
+                 for metric, domain in last.counters.items() if up is None or up + SECOND // 20 > ns}
+        return cls(steps, last.of, (first.at, last.at, ns))
+
+    @classmethod
+    def total(cls, last):
+        """All that has been counted, as if it had happened within a second."""
+        return cls({metric: {instance: (value, SECOND) for instance, value in last.of[metric].items()} for metric in last.counters}, last.of)
 
     def instances(self, metric):
-        return list(self.last.of.get(metric, {}))
+        return list({**self.last.get(metric, {}), **self.steps.get(metric, {})})
 
     def now(self, metric, instance=None, scale=1.0):
-        value = self.last.get(metric, instance)
+        value = self.last.get(metric, {}).get(instance)
         return value / scale if isinstance(value, (int, float)) else value
 
+    def step(self, metric, instance=None):
+        """(what a counter has gained, in how many ns); `None` if nothing can be known: there are no two values to
+        compare."""
+        gained, ns = self.steps.get(metric, {}).get(instance, (0, 0))
+        return (gained, ns) if ns > 0 else None
+
     def delta(self, metric, instance=None):
-        last = self.last.get(metric, instance)
-        return None if last is None else max(0, last - (self.first.get(metric, instance) or 0))
+        step = self.step(metric, instance)
+        return step and step[0]
+
+    def seconds(self, metric, instance=None):
+        """The time over which its rate is."""
+        step = self.step(metric, instance)
+        return step and step[1] / SECOND
 
     def rate(self, metric, instance=None, scale=1.0):
-        delta = self.delta(metric, instance)
-        return None if delta is None else delta / self.seconds / scale
+        step = self.step(metric, instance)
+        return step and step[0] * SECOND / step[1] / scale
 
     def ratio(self, metric, by, instance=None, scale=1.0):
-        over = self.delta(by, instance)
-        return self.delta(metric, instance) / over / scale if over and self.delta(metric, instance) is not None else None
+        """What a counter gains for each of another one."""
+        over, of = self.rate(by, instance), self.rate(metric, instance)
+        return of / over / scale if over and of is not None else None
+
+
+class Sample:
+    """Values of some metrics at one time, in ns: of[metric][instance]. counters: {metric: its instance domain}."""
+
+    def __init__(self, at=0, of=None, counters=None):
+        self.at, self.of, self.counters = at, of or {}, counters or {}
+
+    def get(self, metric, instance=None):
+        return self.of.get(metric, {}).get(instance)
 
 
 class Reader:
@@ -56,6 +92,8 @@ class Reader:
         interval = options.pmGetOptionInterval()
         self.interval = float(interval) if interval else 2.0
         self.start, self.finish = options.pmGetOptionOrigin() or options.pmGetOptionStart(), options.pmGetOptionFinish()
+        # Of an archive: the time of the rates that were asked for, if there are any.
+        self.span, self.rates = None, False
 
     def require(self, where):
         """That there are apm metrics at all."""
@@ -78,71 +116,104 @@ class Reader:
         found = [(name, i) for name, i in zip(metrics, ids) if i != c.PM_ID_NULL and i]
         return [(name, i, self.context.pmLookupDesc(i)) for name, i in found]
 
-    def fetch(self, metrics):
-        known = self.known(metrics)
-        if not known:
-            return None
-        ids = (ctypes.c_uint * len(known))(*[i for _, i, _ in known])
-        try:
-            result = self.context.pmFetch(ids)
-        except pmapi.pmErr as e:
-            if self.archive and e.errno() == c.PM_ERR_EOL:
-                return None
-            raise
-        domains, of = {}, {}
-        for k, (name, _, desc) in enumerate(known):
-            values = of[name] = {}
-            kind, domain = desc.contents.type, desc.contents.indom
-            for j in range(max(0, result.contents.get_numval(k))):
-                if domain not in domains and domain != c.PM_INDOM_NULL:
-                    domains[domain] = self.names(desc)
-                inst = result.contents.get_inst(k, j)
-                where = None if domain == c.PM_INDOM_NULL else domains[domain].get(inst)
-                if where is not None or domain == c.PM_INDOM_NULL:
-                    values[where] = self.value(result, k, j, kind)
-        stamp = result.contents.timestamp
-        fraction = stamp.tv_usec / 1e6 if hasattr(stamp, "tv_usec") else stamp.tv_nsec / 1e9
-        # `stamp` is a part of the result, and goes with it.
-        at = stamp.tv_sec + fraction
-        self.context.pmFreeResult(result)
-        return Sample(at, of)
-
     def names(self, desc):
+        """{instance: its name}"""
         of = self.context.pmGetInDomArchive(desc) if self.archive else self.context.pmGetInDom(desc)
         return {i: n.decode() if isinstance(n, bytes) else n for i, n in zip(*of)} if of[0] else {}
 
-    def value(self, result, k, j, kind):
-        if kind in (c.PM_TYPE_EVENT, c.PM_TYPE_HIGHRES_EVENT):
-            return b""
-        want = c.PM_TYPE_STRING if kind == c.PM_TYPE_STRING else c.PM_TYPE_DOUBLE if kind in (c.PM_TYPE_DOUBLE, c.PM_TYPE_FLOAT) else c.PM_TYPE_64
-        atom = self.context.pmExtractValue(result.contents.get_valfmt(k), result.contents.get_vlist(k, j), kind, want)
-        return atom.cp.decode("utf-8", "replace") if want == c.PM_TYPE_STRING else atom.d if want == c.PM_TYPE_DOUBLE else atom.ll
+    def named(self, known, found):
+        """{metric: {name of the instance: what was found}} of {id: {instance: what was found}}."""
+        domains, of = {}, {}
+        for name, pmid, desc in known:
+            domain = desc.contents.indom
+            if domain != c.PM_INDOM_NULL and domain not in domains and found.get(pmid):
+                domains[domain] = self.names(desc)
+            of[name] = ({None: value for value in found.get(pmid, {}).values()} if domain == c.PM_INDOM_NULL else
+                        {domains[domain][i]: value for i, value in found.get(pmid, {}).items() if i in domains[domain]})
+        return of
 
-    def edge(self, metrics, end):
-        """The first sample of these metrics in the window, or the last one."""
-        mode, when = (c.PM_MODE_BACK, self.finish) if end else (c.PM_MODE_FORW, self.start)
-        self.context.pmSetMode(mode, when, 0)
-        while True:
-            sample = self.fetch(metrics)
-            # Records of other groups of metrics, and marks, have none of them.
-            if sample is None or any(sample.of.values()):
-                return sample
+    @staticmethod
+    def counters(known):
+        return {name: desc.contents.indom for name, _, desc in known if desc.contents.sem == c.PM_SEM_COUNTER}
 
     def last(self, metrics):
-        sample = self.edge(metrics, True) if self.archive else self.fetch(metrics)
-        return sample or Sample(0, {})
+        """The values now, or at the end of the window."""
+        known = self.known(metrics)
+        if not known:
+            return Sample()
+        kinds = {pmid: desc.contents.type for _, pmid, desc in known}
+        if self.archive:
+            window = self.window()
+            found = window.last(kinds)
+            self.anything(found, window)
+            return Sample(window.finish, self.named(known, found), self.counters(known))
+        result = self.context.pmFetch((ctypes.c_uint * len(kinds))(*kinds))
+        at, found = results.when(result), {pmid: dict(results.values(where, kinds[pmid])) for pmid, where in results.sets(result)}
+        self.context.pmFreeResult(result)
+        return Sample(at, self.named(known, found), self.counters(known))
+
+    def window(self):
+        window = Window(self.context, self.start, self.finish)
+        if window.start > window.finish:
+            raise Trouble(f"nothing was logged after {self.clock(window.start)}: the archive ends at {self.clock(window.finish)}")
+        return window
 
     def between(self, groups):
-        """For each group of metrics what happened; live within one interval. With `total` as if all of it had
-        happened within a second."""
+        """For each group of metrics what happened: live within one interval, with `total` ever, in an archive between
+        its start and its end."""
+        metrics = list(dict.fromkeys(metric for group in groups for metric in group))
         if self.total:
-            samples = [self.last(metrics) for metrics in groups]
-            return [Between(Sample(s.at - 1, {}), s) for s in samples]
-        if self.archive:
-            pairs = [(self.edge(metrics, False), self.edge(metrics, True)) for metrics in groups]
-            return [Between(a, b) if a and b else Between(Sample(0, {}), Sample(0, {})) for a, b in pairs]
-        metrics = [metric for group in groups for metric in group]
-        first = self.fetch(metrics) or Sample(0, {})
-        time.sleep(self.interval)
-        last = self.fetch(metrics) or Sample(0, {})
-        return [Between(first, last)] * len(groups)
+            between = Between.total(self.last(metrics))
+        elif self.archive:
+            between = self.walked(metrics)
+        else:
+            first = self.last([*metrics, UPTIME])
+            time.sleep(self.interval)
+            between = Between.live(first, self.last([*metrics, UPTIME]))
+        return [between] * len(groups)
+
+    def walked(self, metrics):
+        known, window = self.known(metrics), self.window()
+        if not known:
+            return Between({}, {})
+        of = {pmid: desc.contents for _, pmid, desc in known}
+        steps, last = window.walk({pmid: desc.type for pmid, desc in of.items()}, {pmid for pmid, desc in of.items() if desc.sem == c.PM_SEM_COUNTER})
+        self.anything(last, window)
+        self.span, self.rates = window.covered(), True
+        return Between(self.named(known, steps), self.named(known, last), self.span)
+
+    def anything(self, found, window):
+        """That something was logged between -S and -T."""
+        if not any(found.values()):
+            begin = results.ns(self.context.pmGetArchiveLabel().start)
+            raise Trouble(f"nothing of this was logged between {self.clock(window.start)} and {self.clock(window.finish)}: "
+                          f"the archive has {self.clock(begin)} to {self.clock(results.ns(self.context.pmGetArchiveEnd()))}")
+
+    def heading(self):
+        """Which time of an archive is shown: not what was asked for, but what there are samples of."""
+        if self.span is None:
+            return f"at {self.clock(self.window().finish)}" + (": one sample, so nothing is known of a second" if self.rates else "")
+        begin, end, covered = self.span
+        same = self.clock(begin)[:10] == self.clock(end)[:10]
+        gaps = f", of which {duration(covered)} have samples" if covered < end - begin - SECOND // 1000 else ""
+        return f"from {self.clock(begin)} to {self.clock(end)[11 if same else 0:]}: {duration(end - begin)}{gaps}"
+
+    def clock(self, ns):
+        """A time in the zone that was asked for (-z, -Z)."""
+        t = self.context.pmLocaltime(ns // SECOND)
+        return f"{t.tm_year + 1900}-{t.tm_mon + 1:02d}-{t.tm_mday:02d} {t.tm_hour:02d}:{t.tm_min:02d}:{t.tm_sec:02d}"
+
+    def unlogged(self, what, group):
+        """Why an archive lacks something, and what to do."""
+        path = f"{pmapi.pmContext.pmGetConfig('PCP_VAR_DIR')}/config/pmlogger/config.default"
+        return (f"{what}: the group apm/{group} of pmlogconf is off by default; for archives to come: "
+                f"sed -i 's|^#+ apm/{group}:n:|#+ apm/{group}:y:|' {path} && pmlogconf -c -q {path}, and restart pmlogger")
+
+
+def duration(ns):
+    """A time in at most two units: 30 s, 1.5 s, 24 min 10 s, 25 h 3 min."""
+    seconds = round(ns / SECOND, 1 if ns < 100 * SECOND else 0)
+    if seconds < 120:
+        return f"{seconds:g} s"
+    first, second, units = (seconds // 60, seconds % 60, ("min", "s")) if seconds < 7200 else (seconds // 3600, seconds % 3600 // 60, ("h", "min"))
+    return f"{first:.0f} {units[0]}" + (f" {second:.0f} {units[1]}" if second else "")

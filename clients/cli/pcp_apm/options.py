@@ -1,0 +1,105 @@
+"""What can be asked for: commands, and options, none of which a command ignores."""
+
+import os
+
+from pcp import pmapi
+
+from .trouble import Trouble
+
+COMMANDS = [
+    ("agents", "who is connected, in which state, since when"),
+    ("services [PATTERN]", "services and programs: rate, failures, latency, pauses (without a command: this)"),
+    ("methods [PATTERN]", "methods by time, of the services that match"),
+    ("stacks [PATTERN]", "stacks by time, of the services that match"),
+    ("folded [PATTERN]", "all stacks for flamegraph.pl or speedscope: FRAME;FRAME MICROSECONDS"),
+    ("events [SOURCE.KIND ...]", "event records as lines of JSON"),
+    ("top", "agents, services, methods and stacks on a terminal, until q is pressed"),
+    ("page [FILE]", "the address of a page with charts for a browser; with FILE, a copy of it"),
+]
+KNOWN = {name.split()[0]: name for name, _ in COMMANDS}
+# Options by commands, and those of a source. The rest, -h, -a, -V and -?, are everybody's.
+OF = {"j": ["agents", "services", "methods", "stacks", "events"], "k": ["methods", "stacks"],
+      "n": ["agents", "services", "methods", "stacks", "folded", "events"], "x": ["events"], "f": ["events"], "p": ["page"],
+      "t": ["services", "methods", "stacks", "top", "events"]}
+LIVE, ARCHIVE = "tfx", "ASTOzZ"
+NAMES = {"a": "archive", "A": "align", "f": "follow", "h": "host", "j": "json", "k": "total", "n": "rows", "O": "origin", "p": "proxy", "S": "start",
+         "t": "interval", "T": "finish", "V": "version", "x": "filter", "z": "hostzone", "Z": "timezone"}
+# Those of pcp(1) itself come in the environment.
+OF_PCP = {"PCP_ALIGN_TIME": "A", "PCP_INTERVAL": "t", "PCP_ORIGIN_TIME": "O", "PCP_START_TIME": "S", "PCP_FINISH_TIME": "T"}
+
+
+class Options(pmapi.pmOptions):
+    """What was asked for."""
+
+    def __init__(self):
+        super().__init__("a:A:fh:jkn:O:p:S:t:T:x:zZ:V?")
+        self.said, self.given = {}, {letter for name, letter in OF_PCP.items() if os.environ.get(name)}
+        self.pmSetShortUsage("[options] [command]")
+        self.pmSetOptionCallback(self.one)
+        self.pmSetOverrideCallback(self.seen)
+        self.pmSetLongOptionHeader("Commands")
+        for name, what in COMMANDS:
+            self.pmSetLongOptionText(f"  {name:<26}{what}")
+        self.pmSetLongOptionHeader("General options")
+        self.pmSetLongOptionAlign()
+        self.pmSetLongOptionArchive()
+        self.pmSetLongOptionHost()
+        self.pmSetLongOptionOrigin()
+        self.pmSetLongOptionStart()
+        self.pmSetLongOptionFinish()
+        self.pmSetLongOptionInterval()
+        self.pmSetLongOptionTimeZone()
+        self.pmSetLongOptionHostZone()
+        self.pmSetLongOptionVersion()
+        self.pmSetLongOptionHelp()
+        self.pmSetLongOptionHeader("Options of commands")
+        self.pmSetLongOption("json", 0, "j", "", "tables as lines of JSON")
+        self.pmSetLongOption("total", 0, "k", "", "methods, stacks: since they are counted, not a second")
+        self.pmSetLongOption("rows", 1, "n", "N", "at most N rows, or the newest N event records")
+        self.pmSetLongOption("filter", 1, "x", "EXPRESSION", "events: only those for which it holds")
+        self.pmSetLongOption("follow", 0, "f", "", "events: go on until interrupted")
+        self.pmSetLongOption("proxy", 1, "p", "URL", "page: where pmproxy is [default http://HOST:44322]")
+
+    def seen(self, option):
+        """Each option. Elsewhere in PCP -n and -p are a name space and a port, and -V is PCP's version."""
+        self.given.add(option)
+        return int(option in ("n", "p", "k", "V"))
+
+    def one(self, option, argument, _index):
+        """An option of ours."""
+        if option not in NAMES:
+            self.pmUsageMessage()
+        self.said[NAMES.get(option, option)] = argument or True
+
+    def check(self, command, operands, archive):
+        """That the command has these words, and that it ignores none of these options."""
+        if command not in KNOWN:
+            raise Trouble(f"no command {command}: {', '.join(KNOWN)} (pcp apm --help)")
+        most = {"agents": 0, "top": 0, "events": 1000}.get(command, 1)
+        if len(operands) > most:
+            raise Trouble(f"{operands[most]}: too many words (usage: {KNOWN[command]})")
+        if len(self.pmGetOptionHosts() or []) > 1:
+            raise Trouble("one host at a time (-h)")
+        for option in sorted(self.given & set(NAMES)):
+            if command not in OF.get(option, KNOWN):
+                raise Trouble(f"--{NAMES[option]} is an option of {' and '.join(filter(None, (', '.join(OF[option][:-1]), OF[option][-1])))}")
+            if option in LIVE and archive:
+                raise Trouble("filters work live; for an archive use pmevent -x" if option == "x" else f"--{NAMES[option]} works live only")
+            if option in ARCHIVE and not archive:
+                raise Trouble(f"--{NAMES[option]} works with an archive only (-a)")
+        if command in ("top", "page") and archive:
+            raise Trouble(f"{command} works live only" + ("; pmproxy shows what it has stored, docs/page.md" if command == "page" else ""))
+        if "t" in self.given and (command == "events" and "f" not in self.given or "k" in self.given):
+            raise Trouble("--interval has no meaning " + ("with --total" if "k" in self.given else "without --follow"))
+
+    def rows(self, default):
+        """The number of -n."""
+        if "rows" not in self.said:
+            return default
+        try:
+            number = int(self.said["rows"])
+        except ValueError:
+            number = 0
+        if number < 1:
+            raise Trouble(f"-n {self.said['rows']}: a number of rows, from 1 on")
+        return number

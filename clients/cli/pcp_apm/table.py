@@ -1,0 +1,131 @@
+"""A table for people, as wide as the terminal, or lines of JSON."""
+
+import json
+import os
+import re
+import sys
+import textwrap
+import time
+import unicodedata
+
+# What a peer's text must not do to a terminal: control it, or turn the direction of a line.
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+# No column of texts is cut to less. Where there is no terminal none is cut, but blanks make no column wider than the latter:
+# one long name costs its own line, not all of them.
+LEAST, MOST = 8, 48
+
+
+def to_json(value):
+    """A line of JSON that a terminal may show: only the line's own escapes stand for controls."""
+    return UNSAFE.sub(lambda c: f"\\u{ord(c[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def shown(text):
+    """A text that a terminal may show."""
+    return UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def at_text(ns):
+    """A time for programs."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ns // 10**9)) + f".{ns % 10**9:09d}Z"
+
+
+def terminal():
+    """The columns of the terminal; `None` if the output is none."""
+    if not sys.stdout.isatty():
+        return None
+    said = os.environ.get("COLUMNS", "")
+    try:
+        return int(said) if said.isdecimal() and int(said) else os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except OSError:
+        return None
+
+
+def width(text):
+    """The columns that a terminal takes for a text."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def cut(text, most, head=None):
+    """A text of at most so many columns: its begin, of `head` characters, and more of its end, where names differ."""
+    if width(text) <= most:
+        return text
+    head = (most - 1) // 3 if head is None else head
+    begin, end = text[:head], text[-(most - 1 - head):] if most - 1 > head else ""
+    while end and width(begin) + 1 + width(end) > most:
+        end = end[1:]
+    while begin and width(begin) + 1 + width(end) > most:
+        begin = begin[:-1]
+    return begin + "…" + end
+
+
+class Table:
+    """Columns are (heading, key, digits); digits `None` is text. Notes are numbered and stand below."""
+
+    def __init__(self, title, columns):
+        self.title, self.columns, self.rows, self.notes = title, columns, [], []
+        # Further keys of each line of JSON.
+        self.also = {}
+
+    def add(self, *cells, **also):
+        self.rows.append((cells, also))
+
+    def note(self, text):
+        """The mark of a note: equal ones have one."""
+        if text not in self.notes:
+            self.notes.append(text)
+        return f"[{self.notes.index(text) + 1}]"
+
+    @staticmethod
+    def text(cell, digits):
+        if cell is None:
+            return "-"
+        return shown(str(cell)) if digits is None else f"{cell:.{digits}f}"
+
+    def widths(self, rows, most):
+        """Columns of the table's columns, so that their sum is at most `most` if that can be."""
+        wide = [max(map(width, column)) for column in zip(*rows)]
+        texts = [n for n, (_, _, digits) in enumerate(self.columns) if digits is None]
+        least = {n: max(LEAST, width(rows[0][n])) for n in texts}
+        if most is None:
+            return [min(w, MOST) if n in texts else w for n, w in enumerate(wide)]
+        while sum(wide) + 2 * (len(wide) - 1) > most:
+            can = [n for n in texts if wide[n] > least[n]]
+            if not can:
+                break
+            wide[max(can, key=lambda n: wide[n])] -= 1
+        return wide
+
+    def lines(self, most=None):
+        """Lines of the table, headings first. `most`: columns of the terminal."""
+        rows = [[heading for heading, _, _ in self.columns]]
+        rows += [[self.text(cell, digits) for cell, (_, _, digits) in zip(cells, self.columns)] for cells, _ in self.rows]
+        wide = self.widths(rows, most)
+        for row in rows:
+            parts = []
+            for cell, (_, _, digits), w in zip(row, self.columns, wide):
+                cell = cell if most is None or digits is not None else cut(cell, w)
+                blanks = " " * (w - width(cell))
+                parts.append(cell + blanks if digits is None else blanks + cell)
+            line = "  ".join(parts).rstrip()
+            # Numbers are not cut one by one: a terminal that is too narrow for them loses the last ones.
+            yield line if most is None else cut(line, most, most - 1)
+
+    def below(self, most=None):
+        """The notes."""
+        for number, text in enumerate(self.notes, 1):
+            mark = f"[{number}] "
+            yield from textwrap.wrap(mark + shown(text), most, subsequent_indent=" " * len(mark)) if most else [mark + shown(text)]
+
+    def show(self, as_json):
+        """Prints it."""
+        if as_json:
+            for cells, also in self.rows:
+                print(to_json({"table": self.title, **{key: cell for cell, (_, key, _) in zip(cells, self.columns)}, **also, **self.also}))
+            return
+        most = terminal()
+        print("\n".join(self.lines(most)))
+        if self.notes:
+            print("", *self.below(most), sep="\n")
