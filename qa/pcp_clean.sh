@@ -26,7 +26,7 @@ pcp_clean() {
         LC_ALL=C comm -23 - <(find /var/lib/dpkg/info -name '*.list' ! -name '*pmda-apm*' ! -name 'libpmdaevent*' -exec grep -hE "^/($places)/" {} + |
             LC_ALL=C sort -u) | tr '\n' '\0' | xargs -0r rm -f
     rm -rf {/var/lib,/usr/lib,/usr/libexec}/pcp/pmdas/apm /etc/pcp/apm /usr/share/pcp/apm /var/lib/pcp/config/{pmlogconf,pmieconf}/apm \
-        /usr/lib/libmono-profiler-apm.so /usr/lib/{,*/}libpmdaevent.so /usr/bin/mono-log /usr/share/man/man1/{pmdaapm,pcp-apm,mono-log}.1* /var/cache/man/cat1/pmdaapm*
+        /usr/lib/libmono-profiler-apm.so /usr/lib/{,*/}libpmdaevent.so /usr/bin/mono-log /etc/bash_completion.d/pcp-apm /usr/share/man/man1/{pmdaapm,pcp-apm,mono-log}.1* /var/cache/man/cat1/pmdaapm*
     # What an administrator may have changed. pmcd waits longer for a PMDA than 5 s.
     printf '%s\n' "pmcd 2 dso pmcd_init /var/lib/pcp/pmdas/pmcd/pmda_pmcd.so" "root 1 pipe binary /var/lib/pcp/pmdas/root/pmdaroot" \
         '[access]' 'disallow ".*" : store;' 'disallow ":*" : store;' 'allow "local:*" : all;' >/etc/pcp/pmcd/pmcd.conf
