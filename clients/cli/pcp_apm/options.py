@@ -25,7 +25,7 @@ LIVE, ARCHIVE = "tfx", "ASTOzZ"
 NAMES = {"a": "archive", "A": "align", "f": "follow", "h": "host", "j": "json", "k": "total", "n": "rows", "O": "origin", "p": "proxy", "S": "start",
          "t": "interval", "T": "finish", "V": "version", "x": "filter", "z": "hostzone", "Z": "timezone"}
 # Those of pcp(1) itself come in the environment.
-OF_PCP = {"PCP_ALIGN_TIME": "A", "PCP_INTERVAL": "t", "PCP_ORIGIN_TIME": "O", "PCP_START_TIME": "S", "PCP_FINISH_TIME": "T"}
+OF_PCP = {"PCP_ALIGN_TIME": "A", "PCP_INTERVAL": "t", "PCP_ORIGIN_TIME": "O", "PCP_START_TIME": "S", "PCP_FINISH_TIME": "T", "PCP_SAMPLES": "s"}
 
 
 class Options(pmapi.pmOptions):
@@ -80,6 +80,8 @@ class Options(pmapi.pmOptions):
             raise Trouble(f"{operands[most]}: too many words (usage: {KNOWN[command]})")
         if len(self.pmGetOptionHosts() or []) > 1:
             raise Trouble("one host at a time (-h)")
+        if "s" in self.given:
+            raise Trouble("--samples of pcp has no meaning: events have -n, top goes on")
         for option in sorted(self.given & set(NAMES)):
             if command not in OF.get(option, KNOWN):
                 raise Trouble(f"--{NAMES[option]} is an option of {' and '.join(filter(None, (', '.join(OF[option][:-1]), OF[option][-1])))}")

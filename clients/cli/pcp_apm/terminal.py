@@ -1,6 +1,7 @@
 """The same tables again and again, on a terminal."""
 
 import curses
+import os
 import sys
 import time
 
@@ -15,7 +16,10 @@ def top(reader):
         raise Trouble("top works live only")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Trouble("top needs a terminal; pcp apm services prints the same once")
-    curses.wrapper(lambda screen: draw(screen, reader))
+    try:
+        curses.wrapper(lambda screen: draw(screen, reader))
+    except curses.error as e:
+        raise Trouble(f"top cannot use this terminal (TERM={os.environ.get('TERM', '')}): {e}") from None
 
 
 def draw(screen, reader):
