@@ -13,8 +13,9 @@
 //! `host` has the processes of this host for all sources that look for them.
 //! The libraries in `crates/` are independent of the PMDA; only `sources` knows protocols by name;
 //! a source knows no other source; `sources/registry.rs` lists them all; `meter` has the sums that
-//! several sources make. `tests/imports.rs` checks these rules. Without feature `agent` only the pure part is
-//! built: it needs neither libpcp nor libclang.
+//! several sources make, `runtimes` what those of managed runtimes have in common. `tests/imports.rs`
+//! checks these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
+//! libclang.
 
 #![deny(unsafe_code)]
 // A program: its pages are read with --document-private-items.
@@ -39,6 +40,13 @@ pub use pcp_event as events;
 pub mod meter;
 
 pub mod contract;
+
+#[cfg(any(feature = "dotnet", feature = "mono"))]
+#[cfg_attr(
+    not(all(feature = "dotnet", feature = "mono")),
+    allow(dead_code, unused_imports, reason = "sources need different parts")
+)]
+mod runtimes;
 
 pub mod store;
 

@@ -14,7 +14,21 @@ const RULES: &[(&str, &[&str])] = &[
     ("events", &["model"]),
     ("meter", &["contract", "model"]),
     ("contract", &["events", "model"]),
-    ("sources", &["catalogue", "contract", "ctf", "events", "meter", "model", "read", "sources"]),
+    ("runtimes", &["catalogue", "contract", "meter", "model"]),
+    (
+        "sources",
+        &[
+            "catalogue",
+            "contract",
+            "ctf",
+            "events",
+            "meter",
+            "model",
+            "read",
+            "runtimes",
+            "sources",
+        ],
+    ),
     ("store", &["catalogue", "contract", "events", "model"]),
     ("state", &["catalogue", "model", "store"]),
     ("config", &["model", "read", "store"]),
@@ -182,7 +196,7 @@ const GENERIC: &[&str] = &[
     "net",
     "options.rs",
     "pmlogconf.rs",
-    "sources/cells",
+    "runtimes",
     "state",
     "store",
 ];
@@ -214,9 +228,6 @@ fn generic_rooms_name_no_protocol() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Rooms among the sources that all of them may use.
-const SHARED: &[&str] = &["cells"];
-
 #[test]
 fn a_source_names_no_other_source() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -227,7 +238,6 @@ fn a_source_names_no_other_source() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.is_dir())
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
-        .filter(|name| !SHARED.contains(&name.as_str()))
         .collect();
     for path in all {
         let inner = path.strip_prefix(src.join("sources")).unwrap();

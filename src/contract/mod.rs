@@ -5,11 +5,13 @@
 //!
 //! How a source is started is told in [`sources`](crate::sources): that needs the rooms above this one.
 
+mod counters;
 pub mod http;
 mod session;
 mod sink;
 mod update;
 
+pub use counters::Counters;
 pub use session::{Session, SessionError};
 pub use sink::{Held, OwnSink, Sink, Sinks, start_counters};
 pub use update::{

@@ -4,12 +4,6 @@
 //!
 //! [`Update`]: crate::contract::Update
 
-#[cfg(any(feature = "dotnet", feature = "mono"))]
-#[cfg_attr(
-    not(all(feature = "dotnet", feature = "mono")),
-    allow(dead_code, unused_imports, reason = "sources need different cells")
-)]
-mod cells;
 #[cfg(feature = "dotnet")]
 pub mod dotnet;
 pub mod foreign;

@@ -3,7 +3,7 @@
 use crate::contract::Sink;
 use crate::contract::Update;
 use crate::model::RowItem;
-use crate::sources::cells::{Layout, Rows, bind};
+use crate::runtimes::{Layout, Rows, bind};
 use crate::sources::dotnet::clr::gc_reason;
 use crate::sources::dotnet::metrics as m;
 

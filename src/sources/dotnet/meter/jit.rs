@@ -2,8 +2,9 @@
 
 use super::occurrence::{At, Occurrence};
 use super::system::Deferred;
+use crate::contract::Counters;
 use crate::contract::Sink;
-use crate::sources::cells::{Figures, Layout, Open, Rows};
+use crate::runtimes::{Layout, Open, Rows};
 use crate::sources::dotnet::clr::{Decoded, tier};
 use crate::sources::dotnet::metrics as m;
 
@@ -52,7 +53,7 @@ impl Jit {
         owner: &str,
         at: &At<'_>,
         loaded: &Decoded<'a>,
-        figures: &mut Figures,
+        figures: &mut Counters,
         deferred: &mut Deferred,
         sink: &mut dyn Sink,
     ) -> Option<Occurrence<'a>> {

@@ -4,8 +4,9 @@ use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
 use super::occurrence::{At, Occurrence};
+use crate::contract::Counters;
 use crate::contract::Sink;
-use crate::sources::cells::{Figures, Histogram, Layout, Open, Rows};
+use crate::runtimes::{Histogram, Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 
 const LAYOUT: Layout<2> =
@@ -50,7 +51,7 @@ impl Locks {
         owner: &str,
         at: &At<'_>,
         told: Option<u64>,
-        figures: &mut Figures,
+        figures: &mut Counters,
         sink: &mut dyn Sink,
     ) -> Option<Occurrence<'static>> {
         let wait = self.open.end(&at.capture_thread);

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use crate::contract::Counters;
 use crate::contract::Sink;
 use crate::contract::Update;
 use crate::meter::{Latency, MergedLatency};
 use crate::model::Value;
-use crate::sources::cells::{Figures, Histogram, Longest};
+use crate::runtimes::{Histogram, Longest};
 use crate::sources::dotnet::metrics as m;
 
 /// Nanoseconds in a microsecond.
@@ -38,7 +39,7 @@ impl Default for Pauses {
 
 impl Pauses {
     /// Counts a pause in ns.
-    pub(super) fn add(&mut self, pause: u64, figures: &mut Figures) {
+    pub(super) fn add(&mut self, pause: u64, figures: &mut Counters) {
         figures.add(m::PAUSE_TOTAL, pause);
         figures.add(m::PAUSE_COUNT, 1);
         self.histogram.add(pause);

@@ -10,10 +10,11 @@ use super::pauses::Pauses;
 use super::system::{Deferred, System, Told, whole};
 use super::types::Types;
 use super::waits::Waits;
+use crate::contract::Counters;
 use crate::contract::Sink;
 use crate::contract::Update;
 use crate::model::{MetricItem, Value};
-use crate::sources::cells::{Figures, Layout, Rows};
+use crate::runtimes::{Layout, Rows};
 use crate::sources::dotnet::clr::{Decoded, Utf16, pause_mode, pool_reason};
 use crate::sources::dotnet::metrics as m;
 
@@ -49,7 +50,7 @@ const ADJUSTMENTS: Layout<1> =
 /// Sums of a process that is not idle.
 #[derive(Debug)]
 pub(super) struct Sums {
-    pub(super) figures: Figures,
+    pub(super) figures: Counters,
     pub(super) heap: Heap,
     pub(super) pauses: Pauses,
     collections: Collections,
@@ -83,7 +84,7 @@ pub(super) struct Sums {
 impl Default for Sums {
     fn default() -> Self {
         Self {
-            figures: Figures::default(),
+            figures: Counters::default(),
             heap: Heap::default(),
             pauses: Pauses::default(),
             collections: Collections::default(),

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use crate::contract::Sink;
-use crate::sources::cells::{Layout, Rows};
+use crate::runtimes::{Layout, Rows};
 use crate::sources::dotnet::clr::Utf16;
 use crate::sources::dotnet::limits::TEXT;
 

@@ -2,7 +2,7 @@
 
 use super::occurrence::At;
 use crate::contract::Sink;
-use crate::sources::cells::{Layout, Open, Rows};
+use crate::runtimes::{Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 
 const LAYOUT: Layout<1> = Layout { table: m::WAITS, items: [m::WAIT_TIME], label: "wait" };

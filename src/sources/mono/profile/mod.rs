@@ -21,7 +21,7 @@ use super::mlpd::Header;
 use super::runtime::Names;
 use crate::contract::Sink;
 use crate::contract::Update;
-use crate::sources::cells::bind;
+use crate::runtimes::bind;
 use hits::Hits;
 use named::Named;
 use rate::Rate;

@@ -2,8 +2,9 @@
 
 use super::names::{Names, type_name};
 use super::rows::Pending;
+use crate::contract::Counters;
 use crate::contract::Sink;
-use crate::sources::cells::{Figures, Layout};
+use crate::runtimes::Layout;
 use crate::sources::mono::metrics as m;
 
 const LAYOUT: Layout<2> = Layout {
@@ -56,7 +57,7 @@ impl Allocations {
         &mut self,
         (owner, version): (&str, u8),
         force: bool,
-        (figures, names): (&mut Figures, &dyn Names),
+        (figures, names): (&mut Counters, &dyn Names),
         sink: &mut dyn Sink,
     ) {
         figures.add(m::ALLOC_BYTES, std::mem::take(&mut self.bytes));

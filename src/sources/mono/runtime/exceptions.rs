@@ -4,7 +4,7 @@
 use super::names::{Names, site, type_name};
 use super::rows::{Fixed, Pending};
 use crate::contract::Sink;
-use crate::sources::cells::Layout;
+use crate::runtimes::Layout;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::clause;
 

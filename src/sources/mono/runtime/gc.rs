@@ -10,10 +10,11 @@
 //! generation of the other steps means nothing.
 
 use super::rows::Fixed;
+use crate::contract::Counters;
 use crate::contract::Sink;
 use crate::contract::Update;
 use crate::model::Value;
-use crate::sources::cells::{Figures, Histogram, Longest, Open};
+use crate::runtimes::{Histogram, Longest, Open};
 use crate::sources::mono::limits::PAUSES;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::gc;
@@ -194,7 +195,7 @@ impl Collections {
     }
 
     /// The heap has this size now.
-    pub(super) fn resize(&mut self, time: u64, size: u64, figures: &mut Figures) {
+    pub(super) fn resize(&mut self, time: u64, size: u64, figures: &mut Counters) {
         figures.add(m::HEAP_RESIZES, 1);
         if self.heap.is_none_or(|(before, _)| before <= time) {
             self.heap = Some((time, size));
@@ -214,7 +215,7 @@ impl Collections {
         &mut self,
         until: Option<u64>,
         ending: Option<u64>,
-        figures: &mut Figures,
+        figures: &mut Counters,
         mut counted: impl FnMut(&Pause),
     ) {
         let Self { waiting, kinds, histogram, longest, last, changed, .. } = self;

@@ -2,7 +2,7 @@
 
 use crate::contract::Sink;
 use crate::contract::Update;
-use crate::sources::cells::bind;
+use crate::runtimes::bind;
 use crate::sources::mono::metrics as m;
 
 /// Kinds by their numbers.

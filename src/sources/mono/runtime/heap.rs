@@ -7,9 +7,10 @@ use foldhash::fast::RandomState;
 use super::names::{Names, type_name};
 use super::rows::UNKNOWN;
 use crate::catalogue::OTHER;
+use crate::contract::Counters;
 use crate::contract::Sink;
 use crate::contract::Update;
-use crate::sources::cells::{Figures, bind, clean};
+use crate::runtimes::{bind, clean};
 use crate::sources::mono::limits::{LIVE_TYPES, TYPE_ROWS};
 use crate::sources::mono::metrics as m;
 
@@ -44,7 +45,7 @@ impl Heap {
         *objects += 1;
     }
 
-    pub(super) fn end(&mut self, figures: &mut Figures) {
+    pub(super) fn end(&mut self, figures: &mut Counters) {
         if let Some(open) = self.open.take() {
             self.complete = Some(open);
             figures.add(m::HEAP_SHOTS, 1);

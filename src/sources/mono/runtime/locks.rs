@@ -2,8 +2,9 @@
 
 use super::names::{Names, is_lock, site};
 use super::rows::Pending;
+use crate::contract::Counters;
 use crate::contract::Sink;
-use crate::sources::cells::{Figures, Histogram, Layout, Open};
+use crate::runtimes::{Histogram, Layout, Open};
 use crate::sources::mono::limits::FRAMES_OF_WAIT;
 use crate::sources::mono::metrics as m;
 
@@ -56,7 +57,7 @@ impl Locks {
         (thread, time): (u64, u64),
         object: u64,
         frames: &[u64],
-        figures: &mut Figures,
+        figures: &mut Counters,
     ) {
         figures.add(m::CONTENTION_COUNT, 1);
         self.open.begin(thread, Wait { began: time, object, frames: frames.into() });
@@ -67,7 +68,7 @@ impl Locks {
         &mut self,
         (thread, time): (u64, u64),
         failed: bool,
-        figures: &mut Figures,
+        figures: &mut Counters,
     ) -> Option<Waited> {
         figures.add(m::CONTENTION_FAILED, failed.into());
         let Wait { began, object, frames } = self.open.end(&thread)?;

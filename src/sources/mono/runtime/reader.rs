@@ -15,10 +15,10 @@ use super::program::Program;
 use super::records::Records;
 use super::threads::Threads;
 use super::totals::{Totals, jit_item};
+use crate::contract::Counters;
 use crate::contract::Sink;
 use crate::contract::Update;
 use crate::model::{MetricItem, Stamp};
-use crate::sources::cells::Figures;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Event, Header, gc, monitor};
 use crate::sources::mono::process::Tally;
@@ -33,7 +33,7 @@ pub(crate) struct Runtime {
     owner: Box<str>,
     version: u8,
     options: Options,
-    figures: Figures,
+    figures: Counters,
     gc: Collections,
     exceptions: Exceptions,
     locks: Locks,

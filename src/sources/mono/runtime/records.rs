@@ -8,11 +8,11 @@ use super::gc::Pause;
 use super::locks::{Waited, waiting};
 use super::names::{Names, site, type_name};
 use super::rows::UNKNOWN;
+use crate::contract::Counters;
 use crate::contract::Sink;
 use crate::contract::{EventParam, Update};
 use crate::events::flags::POINT;
 use crate::model::{EventKindId, Stamp, cut};
-use crate::sources::cells::Figures;
 use crate::sources::mono::limits::{
     CONTENTION_RECORD, LIVE_THREADS, RECORD_STACK, RECORDS_A_SECOND, THREAD_NAME, WAITING_RECORDS,
 };
@@ -121,7 +121,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    fn add(&mut self, record: Record, figures: &mut Figures) {
+    fn add(&mut self, record: Record, figures: &mut Counters) {
         if self.waiting.len() < WAITING_RECORDS {
             self.waiting.push(record);
         } else {
@@ -151,7 +151,7 @@ impl Records {
         (thread, time): (u64, u64),
         frames: &[u64],
         kind: Option<u64>,
-        figures: &mut Figures,
+        figures: &mut Counters,
     ) {
         if !self.exceptions.allows(time) {
             return figures.add(m::MISSED, 1);
@@ -167,7 +167,7 @@ impl Records {
         waited: Waited,
         kind: Option<u64>,
         failed: bool,
-        figures: &mut Figures,
+        figures: &mut Counters,
     ) {
         let Waited { duration, object, frames } = waited;
         if duration < CONTENTION_RECORD {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use crate::contract::Counters;
 use crate::contract::Sink;
 use crate::contract::Update;
 use crate::model::{MetricItem, Value};
-use crate::sources::cells::Figures;
 use crate::sources::mono::limits::LIVE_THREADS;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::Act;
@@ -98,7 +98,7 @@ impl Threads {
         act: Act,
         id: u64,
         name: &[u8],
-        figures: &mut Figures,
+        figures: &mut Counters,
     ) {
         match act {
             Act::Load if self.live.len() < LIVE_THREADS => {
@@ -151,7 +151,7 @@ impl Threads {
     }
 
     /// A second has passed: threads that have no name for long will not get one.
-    pub(super) fn tick(&mut self, figures: &mut Figures) {
+    pub(super) fn tick(&mut self, figures: &mut Counters) {
         for thread in self.live.values_mut() {
             if let Thread::Nameless(ticks) = thread {
                 *ticks = ticks.saturating_add(1);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::copies::Copies;
-use super::counters::Counters;
 pub(crate) use super::walk::Settings;
 use super::walk::{Sums, Walked};
 use crate::contract::Update;
@@ -38,7 +37,7 @@ pub(crate) struct TraceContext<'a> {
 pub(crate) struct Meter {
     settings: Settings,
     name: Box<str>,
-    counters: Counters,
+    counters: m::Counters,
     /// The durations of all agents of the service.
     service: Option<Arc<MergedLatency>>,
     /// None while the agent is idle.
@@ -55,7 +54,7 @@ impl Meter {
         Self {
             settings,
             name: Box::default(),
-            counters: Counters::default(),
+            counters: m::Counters::default(),
             service: None,
             sums: None,
             generation: 0,

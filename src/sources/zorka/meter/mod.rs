@@ -3,7 +3,6 @@
 pub(crate) mod agent;
 mod attributes;
 pub(crate) mod copies;
-mod counters;
 mod exceptions;
 pub(crate) mod methods;
 mod rows;

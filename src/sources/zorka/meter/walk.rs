@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::attributes::{Attributes, Known, kind_of, text};
 use super::copies::Copies;
-use super::counters::Counters;
 use super::exceptions::{Exceptions, unresolved};
 use super::methods::Methods;
 use super::stacks::{Called, OUTERMOST, Stacks};
@@ -98,7 +97,7 @@ impl Sums {
         &mut self,
         walked: Walked<'_>,
         names: &mut Names,
-        counters: &mut Counters,
+        counters: &mut m::Counters,
         sink: &mut dyn Sink,
     ) {
         let Walked { body, .. } = walked;
@@ -121,7 +120,7 @@ impl Sums {
         &mut self,
         walked: Walked<'_>,
         names: &mut Names,
-        counters: &mut Counters,
+        counters: &mut m::Counters,
         sink: &mut dyn Sink,
     ) {
         let Walked { body, copies, .. } = walked;
@@ -178,7 +177,7 @@ impl Sums {
         begin: &Begin,
         outermost: bool,
         names: &Names,
-        counters: &mut Counters,
+        counters: &mut m::Counters,
         sink: &mut dyn Sink,
     ) {
         let sums = span_sums(record);
@@ -202,7 +201,7 @@ impl Sums {
         &mut self,
         walked: Walked<'_>,
         names: &Names,
-        counters: &mut Counters,
+        counters: &mut m::Counters,
         sink: &mut dyn Sink,
     ) {
         for exception in &walked.body.exceptions {
@@ -219,7 +218,7 @@ impl Sums {
         &mut self,
         walked: Walked<'_>,
         names: &Names,
-        counters: &mut Counters,
+        counters: &mut m::Counters,
         sink: &mut dyn Sink,
     ) {
         let Walked { agent, bytes, body, copies } = walked;
@@ -334,7 +333,7 @@ fn span_sums(record: &Record) -> SpanSums {
 }
 
 /// Counts records by their layout.
-fn dialects(records: &[Record], counters: &mut Counters) {
+fn dialects(records: &[Record], counters: &mut m::Counters) {
     if records.iter().all(|record| record.dialect == Dialect::Modern) {
         return counters.add(m::RECORDS_MODERN, records.len() as u64);
     }

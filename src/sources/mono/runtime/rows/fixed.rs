@@ -3,7 +3,7 @@
 use crate::contract::Sink;
 use crate::contract::Update;
 use crate::model::{RowItem, TableId};
-use crate::sources::cells::bind;
+use crate::runtimes::bind;
 
 /// Sums of counters in rows of fixed names, since the last report.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use foldhash::fast::{FixedState, RandomState};
 
 use super::UNKNOWN;
 use crate::contract::Sink;
-use crate::sources::cells::{Layout, Rows};
+use crate::runtimes::{Layout, Rows};
 use crate::sources::mono::limits::PENDING_IDS;
 
 /// Sums by key that become rows by name.

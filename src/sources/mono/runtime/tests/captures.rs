@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::kit::{Process, Seen, capture, facts};
-use crate::sources::cells::clean;
+use crate::runtimes::clean;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::runtime::names::site;
 

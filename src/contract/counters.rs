@@ -1,27 +1,27 @@
-//! Sums of the static metrics of one process.
+//! Sums of the static metrics of one peer.
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use super::{Sink, Update};
 use crate::model::{MetricItem, STATIC_ITEMS};
 
-/// Sums by item since the last report: updates go to the store once a batch of events.
+/// Sums by item since the last report, of items below so many: updates go to the store once a batch of
+/// events or a request.
 #[derive(Debug)]
-pub(crate) struct Figures {
-    sums: [u64; STATIC_ITEMS as usize],
+pub struct Counters<const ITEMS: usize = { STATIC_ITEMS as usize }> {
+    sums: [u64; ITEMS],
     /// A bit for each item with an unreported sum.
     touched: u128,
 }
 
-impl Default for Figures {
+impl<const ITEMS: usize> Default for Counters<ITEMS> {
     fn default() -> Self {
-        Self { sums: [0; STATIC_ITEMS as usize], touched: 0 }
+        Self { sums: [0; ITEMS], touched: 0 }
     }
 }
 
-impl Figures {
+impl<const ITEMS: usize> Counters<ITEMS> {
     /// Adds to a counter.
     #[inline]
-    pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
+    pub fn add(&mut self, item: MetricItem, more: u64) {
         if more > 0
             && let Some(sum) = self.sums.get_mut(usize::from(item.get()))
         {
@@ -31,7 +31,7 @@ impl Figures {
     }
 
     /// Reports the sums and clears them.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub fn report(&mut self, sink: &mut dyn Sink) {
         let mut left = std::mem::take(&mut self.touched);
         while left != 0 {
             let item = left.trailing_zeros();
