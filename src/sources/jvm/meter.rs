@@ -153,6 +153,12 @@ impl Meter {
         self.cpu
     }
 
+    /// How far reading has come.
+    #[cfg(fuzzing)]
+    pub(crate) const fn state(&self) -> &State {
+        &self.state
+    }
+
     /// Bytes of the region to read.
     pub(crate) fn want(&self) -> usize {
         self.reader.want()

@@ -18,6 +18,8 @@
 )]
 
 mod config;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 #[cfg(feature = "agent")]
 mod io;
 mod limits;
