@@ -82,9 +82,9 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     if os.environ.get("APM_EXITS") != "inside":
-        spaces = ["unshare", "-m", "-p", "-f", "--mount-proc", "--kill-child", "bash", "-c"]
+        spaces = ["unshare", "-m", "-p", "-n", "-f", "--mount-proc", "--kill-child", "bash", "-c"]
         # The shell is the name space's init: it reaps.
-        spaces += ['mount -t tmpfs -o mode=1777 tmpfs /tmp && "$@"; exit $?', "init", sys.executable]
+        spaces += ['mount -t tmpfs -o mode=1777 tmpfs /tmp && ip link set lo up && "$@"; exit $?', "init", sys.executable]
         sys.exit(subprocess.run(spaces + sys.argv, env=dict(os.environ, APM_EXITS="inside")).returncode)
     count, at_once, seconds = (sys.argv[2:] + ["1000", "20", "3"][len(sys.argv[2:]):])[:3]
     count, at_once, begun = int(count), int(at_once), time.monotonic()
