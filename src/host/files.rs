@@ -15,6 +15,9 @@ use super::text::{ProcStat, ProcStatus};
 const ENTRIES: usize = 65_536;
 /// Bytes of a file that are read unless more are asked for.
 const FILE: u64 = 256 << 10;
+/// Bytes for which there is room before a file is read. Most files are shorter, and the kernel gives at most a page at
+/// once; without room the first read asks for 32 bytes, for which it makes the whole text.
+const ROOM: usize = 4096;
 
 /// A file system like /proc.
 #[derive(Debug)]
@@ -176,6 +179,7 @@ fn read(at: impl AsFd, path: &Path, max: u64, into: &mut Vec<u8>) -> io::Result<
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::openat(at, path, flags, Mode::empty())?);
     into.clear();
+    into.reserve(ROOM);
     file.take(max).read_to_end(into)?;
     Ok(())
 }

@@ -19,8 +19,9 @@ pub(crate) const CUT: usize = 1024;
 /// Readings that parse a directory anew because it ended early, though its prologue stays the same.
 /// An entry is filled in within microseconds; a file made to be parsed for ever is not followed.
 pub(crate) const RETRIES: u8 = 8;
-/// Bytes that are read beyond those in use: what is added until the next reading comes with it.
-pub(crate) const GROWTH: usize = 4096;
+/// A region is read in whole pages: entries come seldom, and what is beyond the bytes in use costs as much as they do.
+/// One that has grown into the next page is read twice, once.
+pub(crate) const PAGE: usize = 4096;
 /// Characters of a name of a program or service, as of other sources.
 pub(crate) const PROGRAM: usize = 64;
 /// Processes that are instances at once; more are not read.

@@ -62,6 +62,8 @@ pub(crate) struct Meter {
     reader: Reader,
     /// The instance; empty: it has not been introduced.
     instance: String,
+    /// See [`Meter::is_renamed`].
+    renamed: bool,
     state: State,
     /// The state that is shown.
     shown_state: Option<State>,
@@ -96,6 +98,7 @@ impl Meter {
             who,
             reader,
             instance: String::new(),
+            renamed: false,
             state: State::Starting,
             shown_state: None,
             via: "",
@@ -114,6 +117,7 @@ impl Meter {
     /// away. What its service has been told of stays told.
     pub(crate) fn again(&mut self) {
         self.instance.clear();
+        self.renamed = false;
         (self.shown_state, self.figures, self.region) = (None, None, None);
         self.last_cause.clear();
         self.shown_longest = None;
@@ -137,8 +141,14 @@ impl Meter {
     }
 
     /// Its instance is called otherwise than its name says by now.
-    pub(crate) fn is_renamed(&self) -> bool {
-        self.instance.rsplit_once(':').is_some_and(|(shown, _)| shown != self.name())
+    pub(crate) const fn is_renamed(&self) -> bool {
+        self.renamed
+    }
+
+    /// What its name is made of has been read anew.
+    fn named(&mut self) {
+        let shown = self.instance.rsplit_once(':');
+        self.renamed = shown.is_some_and(|(shown, _)| shown != self.name());
     }
 
     /// It can be introduced: it was read, or will not be. What a JVM says of itself comes a moment after
@@ -180,6 +190,7 @@ impl Meter {
             Ok(reading) => State::Read(missing(&reading)),
             Err(refusal) => refused(refusal, age),
         };
+        self.named();
     }
 
     /// Introduces the process.
@@ -187,6 +198,7 @@ impl Meter {
         let name = self.name().to_owned();
         let who = &self.who;
         self.instance = format!("{name}:{}", who.pid);
+        self.renamed = false;
         let facts = self.reader.facts();
         let mut labels = vec![
             ("service", name.clone()),
@@ -261,7 +273,8 @@ impl Meter {
             }
         };
         self.state = State::Read(missing(&reading));
-        if reading.fresh {
+        let fresh = reading.fresh;
+        if fresh {
             tell(reading.facts, sink);
         }
         let counters = (reading.overflow, reading.entries);
@@ -283,6 +296,9 @@ impl Meter {
         if self.shown_longest != max {
             self.shown_longest = max;
             set(m::PAUSE_MAX, max.map(Value::U64), sink);
+        }
+        if fresh {
+            self.named();
         }
     }
 

@@ -58,12 +58,10 @@ impl Reader {
         Self { hints, ..Self::default() }
     }
 
-    /// Bytes to read from the begin of the region, or all of it if it is smaller: a little more
-    /// than those in use.
+    /// Bytes to read from the begin of the region, or all of it if it is smaller: those in use, in
+    /// whole pages.
     pub(crate) fn want(&self) -> usize {
-        (self.used.min(limits::REGION) + limits::GROWTH)
-            .next_multiple_of(limits::GROWTH)
-            .min(limits::REGION)
+        self.used.clamp(1, limits::REGION).next_multiple_of(limits::PAGE)
     }
 
     /// The copy ends before the region does, and [`want`](Self::want) is more than was read: the region has
