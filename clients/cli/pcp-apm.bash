@@ -1,4 +1,4 @@
-# Completion of `pcp apm` for bash: commands, their options, services and kinds of events that the host has. Of other
+# Completion of `pcp apm` for bash: commands, their options, services, runtimes and kinds of events that the host has. Of other
 # commands of pcp(1) their names only: PCP's own completion has none for it.
 # shellcheck shell=bash
 
@@ -43,7 +43,7 @@ _pcp_apm()
 	[[ $what == page ]] || options+=" --start --finish --origin --align --timezone --hostzone"
 	case ${what:-services} in
 	agents) options+=" --json --rows" ;;
-	services) options+=" --json --rows --interval" ;;
+	services|runtimes) options+=" --json --rows --interval" ;;
 	methods|stacks) options+=" --json --rows --interval --total" ;;
 	folded) options+=" --rows" ;;
 	events) options+=" --rows --filter --follow --interval" ;;
@@ -55,10 +55,12 @@ _pcp_apm()
     fi
     local IFS=$'\n'
     case $what in
-    "") mapfile -t COMPREPLY < <(compgen -W $'agents\nservices\nmethods\nstacks\nfolded\nevents\ntop\npage' -- "$cur") ;;
-    services|methods|stacks|folded)
-	mapfile -t COMPREPLY < <(compgen -W "$(pminfo "${source[@]}" -f apm.profiler.service.count apm.zorka.service.count apm.dotnet.service.processes \
-	    apm.mono.program.processes 2>/dev/null | sed -n 's/.* or "\(.*\)"\] value.*/\1/p')" -- "$cur")
+    "") mapfile -t COMPREPLY < <(compgen -W $'agents\nservices\nruntimes\nmethods\nstacks\nfolded\nevents\ntop\npage' -- "$cur") ;;
+    services|runtimes|methods|stacks|folded)
+	local names=apm.service.instances
+	[[ $what != runtimes ]] || names=apm.runtime.state
+	mapfile -t COMPREPLY < <(compgen -W "$(pminfo "${source[@]}" -f $names 2>/dev/null |
+	    sed -nE 's/.* or "((mono|dotnet|profiler|zorka|jvm)::)?(.*)"\] value.*/\3/p')" -- "$cur")
 	;;
     events)
 	mapfile -t COMPREPLY < <(compgen -W "$(pminfo "${source[@]}" apm 2>/dev/null | sed -nE 's/^apm\.([a-z]+)\.event\.([a-z_]+)\.(highres_)?records$/\1.\2/p' | sort -u)" -- "$cur")

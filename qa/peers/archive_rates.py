@@ -35,45 +35,34 @@ GAPS = [(BEGIN + 9_000, BEGIN + 9_900), (BEGIN + 25_000, BEGIN + 25_090)]
 # (first, last) of instances that are not always there.
 LIVES = {"shop/late": (BEGIN + 12_345, END), "shop/short": (BEGIN, BEGIN + 16_000), "batch": (BEGIN + 19_000, BEGIN + 30_000)}
 SERVICES = ["shop/orders", "shop/late", "shop/short"]
-PROGRAMS = ["webshop", "batch"]
+PROGRAMS = ["webshop", "batch", "shop.exe"]
 # metric: (instances, most that it gains in a second, samples each so many s, from this second on). 60 s from 7 s on: not
 # at full minutes.
 COUNTERS = {
-    "apm.profiler.service.count": (SERVICES, 40, 60, 7), "apm.profiler.service.errors": (SERVICES, 2, 60, 7),
-    "apm.profiler.service.time": (SERVICES, 3 * 10**9, 60, 7), "apm.profiler.service.suspend.time": (SERVICES, 10**8, 60, 7),
     "apm.profiler.service.method.count": ([f"{s}::M.{m}" for s in SERVICES for m in "ab"], 20, 60, 7),
     "apm.profiler.service.method.errors": ([f"{s}::M.{m}" for s in SERVICES for m in "ab"], 1, 60, 7),
     "apm.profiler.service.method.time": ([f"{s}::M.{m}" for s in SERVICES for m in "ab"], 10**9, 60, 7),
     "apm.profiler.service.stack.time": ([f"{s},M.{m},N.x" for s in SERVICES for m in "ab"], 10**8, 60, 41),
-    "apm.zorka.service.count": (["front"], 30, 60, 7), "apm.zorka.service.errors": (["front"], 1, 60, 7),
-    "apm.zorka.service.time": (["front"], 10**9, 60, 7),
-    "apm.dotnet.service.exceptions.count": (PROGRAMS, 5, 10, 7), "apm.dotnet.service.gc.count": (PROGRAMS, 3, 10, 7),
-    "apm.dotnet.service.gc.pause.total": (PROGRAMS, 10**8, 10, 7), "apm.dotnet.service.lock.contention.count": (PROGRAMS, 9, 10, 7),
-    "apm.dotnet.service.lock.contention.time": (PROGRAMS, 10**9, 10, 7), "apm.dotnet.service.alloc.bytes": (PROGRAMS, 10**8, 10, 7),
-    "apm.dotnet.service.cpu.time": (PROGRAMS, 2 * 10**9, 10, 7),
-    "apm.mono.program.counter.gc.minor_gc_collections": (["shop.exe"], 4, 60, 7),
-    "apm.mono.program.counter.gc.major_gc_collections": (["shop.exe"], 1, 60, 7),
-    "apm.mono.program.counter.gc.minor_gc_time": (["shop.exe"], 10**7, 60, 7),
-    "apm.mono.program.counter.gc.major_gc_time": (["shop.exe"], 10**7, 60, 7),
-    "apm.mono.program.counter.jit.compiled_methods": (["shop.exe"], 8, 60, 7),
-    "apm.mono.program.counter.system.total_time": (["shop.exe"], 10**9, 60, 7),
+    **{f"apm.service.{leaf}": ([*SERVICES, "front"], most, 60, 7) for leaf, most in [("calls.count", 40), ("calls.errors", 2), ("calls.time", 3 * 10**9)]},
+    **{f"apm.service.{leaf}": (PROGRAMS, most, 10, 7) for leaf, most in [
+        ("exceptions.count", 5), ("gc.count", 3), ("gc.pause.time", 10**8), ("lock.count", 9), ("lock.time", 10**9), ("alloc.bytes", 10**8),
+        ("cpu.time", 2 * 10**9), ("jit.time", 10**7)]},
 }
-GAUGES = {"apm.dotnet.service.processes": (PROGRAMS, 10, 7), "apm.mono.program.processes": (["shop.exe"], 60, 7)}
+GAUGES = {"apm.service.instances": ([*SERVICES, "front", *PROGRAMS], 10, 7), "apm.profiler.service.pods": (SERVICES, 60, 7),
+          "apm.zorka.service.agents": (["front"], 60, 7), "apm.dotnet.service.processes": (["webshop"], 10, 7),
+          "apm.jvm.service.processes": (["batch"], 10, 7), "apm.mono.program.processes": (["shop.exe"], 10, 7)}
+RUNTIMES = {"front": "zorka", "webshop": "dotnet", "batch": "jvm", "shop.exe": "mono"}
 S, MS, MB, PERCENT = 1e9, 1e6, float(1 << 20), 1e7
-J, Z, N, M = "apm.profiler.service.", "apm.zorka.service.", "apm.dotnet.service.", "apm.mono.program.counter."
+J, C = "apm.profiler.service.", "apm.service."
 NAMES = ["truth", "pmlogsummary", "pmlogsummary over restarts and gaps", "pmrep", "folded"]
 # command: [(its table, the source, {key: (metric, scale), or two whose rates are divided})]
 COLUMNS = {
-    "services": [
-        ("services", "java", {"calls_per_s": (J + "count", 1), "errors_per_s": (J + "errors", 1), "paused_percent": (J + "suspend.time", PERCENT),
-                                         "average_ms": (J + "time", J + "count", MS)}),
-        ("services", "zorka", {"calls_per_s": (Z + "count", 1), "errors_per_s": (Z + "errors", 1), "average_ms": (Z + "time", Z + "count", MS)}),
-        ("dotnet", "dotnet", {
-            "exceptions_per_s": (N + "exceptions.count", 1), "collections_per_s": (N + "gc.count", 1), "gc_percent": (N + "gc.pause.total", PERCENT),
-            "waits_per_s": (N + "lock.contention.count", 1), "threads_waiting": (N + "lock.contention.time", S), "alloc_mb_per_s": (N + "alloc.bytes", MB),
-            "cpu_percent": (N + "cpu.time", PERCENT)}),
-        ("mono", "mono", {"minor_gcs_per_s": (M + "gc.minor_gc_collections", 1), "major_gcs_per_s": (M + "gc.major_gc_collections", 1),
-                                     "compiled_per_s": (M + "jit.compiled_methods", 1), "cpu_percent": (M + "system.total_time", PERCENT)})],
+    "services": [("services", source, {
+        "calls_per_s": (C + "calls.count", 1), "errors_per_s": (C + "calls.errors", 1), "average_ms": (C + "calls.time", C + "calls.count", MS)})
+                 for source in ("java", "zorka")] + [("services", source, {
+        "exceptions_per_s": (C + "exceptions.count", 1), "collections_per_s": (C + "gc.count", 1), "paused_percent": (C + "gc.pause.time", PERCENT),
+        "waits_per_s": (C + "lock.count", 1), "threads_waiting": (C + "lock.time", S), "alloc_mb_per_s": (C + "alloc.bytes", MB),
+        "cpu_percent": (C + "cpu.time", PERCENT), "jit_percent": (C + "jit.time", PERCENT)}) for source in ("dotnet", "jvm", "mono")],
     "methods": [("methods", "java", {
         "ms_per_s": (J + "method.time", MS), "calls_per_s": (J + "method.count", 1), "errors_per_s": (J + "method.errors", 1),
         "average_ms": (J + "method.time", J + "method.count", MS)})],
@@ -116,17 +105,18 @@ def written(folder, series):
         log = pmi.pmiLogImport(os.path.join(folder, f"part{part}"))
         log.pmiSetHostname("made")
         log.pmiSetTimezone("UTC")
-        domains = {}
+        domains, numbers = {}, {}
         for item, metric in enumerate([*COUNTERS, *GAUGES]):
             kind, semantics, units, domain = known.get(metric, ("U64", "counter", "nanosec" if metric.endswith("time") else "count", "program"))
             owner = metric.split(".")[1] + domain
             domains.setdefault(owner, pmi.pmiLogImport.pmiInDom(400, 1 + len(domains)))
             log.pmiAddMetric(metric, pmi.pmiLogImport.pmiID(400, 1, item), TYPES[kind], domains[owner], SEMANTICS[semantics], pmapi.pmUnits(*UNITS[units]))
-            for number, instance in enumerate((COUNTERS.get(metric) or GAUGES[metric])[0]):
-                try:
-                    log.pmiAddInstance(domains[owner], instance, number)
-                except pmi.pmiErr:
-                    pass  # another metric of the domain has it already
+            for instance in (COUNTERS.get(metric) or GAUGES[metric])[0]:
+                of = numbers.setdefault(owner, {})
+                if instance in of:
+                    continue
+                of[instance] = len(of)
+                log.pmiAddInstance(domains[owner], instance, of[instance])
         values = {}
         for metric, found in series.items():
             for instance, points in found.items():
@@ -153,7 +143,7 @@ def written(folder, series):
 
 def windows(chance, series):
     """Ten each of 10 s, 60 s and 1 h; half of them begin with a sample each 60 s; restarts and gaps are in many."""
-    full = [p[0] for p in series[J + "count"]["shop/orders"] if p]
+    full = [p[0] for p in series[C + "calls.count"]["shop/orders"] if p]
     events = [*RESTARTS, *(at for gap in GAPS for at in gap), *(at for life in LIVES.values() for at in life)]
     found = []
     for length in (10, 60, 3600):
@@ -254,6 +244,8 @@ def compare(program, archive, series, window):
         for table, source, columns in tables:
             metrics = sorted({m for column in columns.values() for m in column[:-1]})
             for name in series[metrics[0]]:
+                if command == "services" and RUNTIMES.get(name, "java") != source:
+                    continue
                 row = rows.get((table, source, name))
                 of = {m: truth(series[m][name], begin, end) for m in metrics}
                 rate = {m: gained / seconds if seconds else None for m, (gained, seconds) in of.items()}

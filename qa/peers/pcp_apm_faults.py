@@ -15,7 +15,7 @@ import sys
 import time
 
 PYTHON, PROGRAM, HOST, ARCHIVE, FOLDER = sys.argv[1:]
-TABLES = ["agents", "services", "methods", "stacks", "folded", "events"]
+TABLES = ["agents", "services", "runtimes", "methods", "stacks", "folded", "events"]
 FORMS = [(re.escape(HOST), "HOST"), (re.escape(ARCHIVE), "ARCHIVE"), (re.escape(FOLDER), "D"), (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME"),
          # The words of PCP 7 and 6.
          ("archive log", "archive"), ("Incorrect record type in an archive", "Corrupted record in a PCP archive"), (r"(nosuch\.invalid): [^:]*", r"\1: REASON")]

@@ -9,18 +9,19 @@ from .trouble import Trouble
 COMMANDS = [
     ("agents", "who is connected, in which state, since when"),
     ("services [PATTERN]", "services and programs: rate, failures, latency, pauses (without a command: this)"),
+    ("runtimes [PATTERN]", "processes, pods and agents: processor time, pauses, heap, memory, exceptions, locks"),
     ("methods [PATTERN]", "methods by time, of the services that match"),
     ("stacks [PATTERN]", "stacks by time, of the services that match"),
     ("folded [PATTERN]", "all stacks for flamegraph.pl or speedscope: FRAME;FRAME MICROSECONDS"),
     ("events [SOURCE.KIND ...]", "event records as lines of JSON"),
-    ("top", "agents, services, methods and stacks on a terminal, until q is pressed"),
+    ("top", "services, runtimes, agents, methods and stacks on a terminal, until q is pressed"),
     ("page [FILE]", "the address of a page with charts for a browser; with FILE, a copy of it"),
 ]
 KNOWN = {name.split()[0]: name for name, _ in COMMANDS}
 # Options by commands, and those of a source. The rest, -h, -a, -V and -?, are everybody's.
-OF = {"j": ["agents", "services", "methods", "stacks", "events"], "k": ["methods", "stacks"],
-      "n": ["agents", "services", "methods", "stacks", "folded", "events"], "x": ["events"], "f": ["events"], "p": ["page"],
-      "t": ["services", "methods", "stacks", "top", "events"]}
+OF = {"j": ["agents", "services", "runtimes", "methods", "stacks", "events"], "k": ["methods", "stacks"],
+      "n": ["agents", "services", "runtimes", "methods", "stacks", "folded", "events"], "x": ["events"], "f": ["events"], "p": ["page"],
+      "t": ["services", "runtimes", "methods", "stacks", "top", "events"]}
 LIVE, ARCHIVE = "tfx", "ASTOzZ"
 NAMES = {"a": "archive", "A": "align", "f": "follow", "h": "host", "j": "json", "k": "total", "n": "rows", "O": "origin", "p": "proxy", "S": "start",
          "t": "interval", "T": "finish", "V": "version", "x": "filter", "z": "hostzone", "Z": "timezone"}

@@ -62,10 +62,14 @@ def cut(text, most, head=None):
 
 
 class Table:
-    """Columns are (heading, key, digits); digits `None` is text. Notes are numbered and stand below."""
+    """Columns are (heading, key, digits); digits `None` is text. Notes are numbered and stand below.
 
-    def __init__(self, title, columns):
-        self.title, self.columns, self.rows, self.notes = title, columns, [], []
+    leave_out: a column of numbers that no row has is not shown, and where a terminal is too narrow for the others, those
+    that have no room come below, beside the first column again.
+    """
+
+    def __init__(self, title, columns, leave_out=False):
+        self.title, self.columns, self.rows, self.notes, self.leave_out = title, columns, [], [], leave_out
         # Further keys of each line of JSON.
         self.also = {}
 
@@ -84,10 +88,11 @@ class Table:
             return "-"
         return shown(str(cell)) if digits is None else f"{cell:.{digits}f}"
 
-    def widths(self, rows, most):
-        """Columns of the table's columns, so that their sum is at most `most` if that can be."""
+    @staticmethod
+    def widths(rows, most, columns):
+        """Columns of the columns, so that their sum is at most `most` if that can be."""
         wide = [max(map(width, column)) for column in zip(*rows)]
-        texts = [n for n, (_, _, digits) in enumerate(self.columns) if digits is None]
+        texts = [n for n, (_, _, digits) in enumerate(columns) if digits is None]
         least = {n: max(LEAST, width(rows[0][n])) for n in texts}
         if most is None:
             return [min(w, MOST) if n in texts else w for n, w in enumerate(wide)]
@@ -100,12 +105,43 @@ class Table:
 
     def lines(self, most=None):
         """Lines of the table, headings first. `most`: columns of the terminal."""
-        rows = [[heading for heading, _, _ in self.columns]]
-        rows += [[self.text(cell, digits) for cell, (_, _, digits) in zip(cells, self.columns)] for cells, _ in self.rows]
-        wide = self.widths(rows, most)
+        if not self.leave_out:
+            yield from self.block(range(len(self.columns)), most)
+            return
+        there = [n for n, (_, _, digits) in enumerate(self.columns) if digits is None or any(cells[n] is not None for cells, _ in self.rows)]
+        for number, block in enumerate(self.blocks(there, most)):
+            if number:
+                yield ""
+            yield from self.block(block, most)
+
+    def blocks(self, there, most):
+        """The columns, in as many parts as the terminal needs; each begins with the first one."""
+        texts = [n for n in there if self.columns[n][2] is None]
+        blocks, block = [], texts
+        for n in there[len(texts):]:
+            if most is not None and block != texts[:1] and sum(self.narrow([*block, n])) > most:
+                blocks.append(block)
+                block = texts[:1]
+            block = [*block, n]
+        return [*blocks, block]
+
+    def narrow(self, columns):
+        """What columns take with the blanks between them, names cut as far as that is still a name."""
+        least = 2 * LEAST
+        for n in columns:
+            heading, _, digits = self.columns[n]
+            wide = max([width(heading), *[width(self.text(cells[n], digits)) for cells, _ in self.rows]])
+            yield (wide if digits is not None else max(width(heading), min(wide, least))) + (2 if n != columns[0] else 0)
+
+    def block(self, columns, most):
+        """Lines of these columns."""
+        chosen = [self.columns[n] for n in columns]
+        rows = [[heading for heading, _, _ in chosen]]
+        rows += [[self.text(cells[n], self.columns[n][2]) for n in columns] for cells, _ in self.rows]
+        wide = self.widths(rows, most, chosen)
         for row in rows:
             parts = []
-            for cell, (_, _, digits), w in zip(row, self.columns, wide):
+            for cell, (_, _, digits), w in zip(row, chosen, wide):
                 cell = cell if most is None or digits is not None else cut(cell, w)
                 blanks = " " * (w - width(cell))
                 parts.append(cell + blanks if digits is None else blanks + cell)

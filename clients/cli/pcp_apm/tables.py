@@ -1,20 +1,20 @@
-"""Tables of agents, services, methods and stacks."""
+"""Tables of agents, services, runtimes, methods and stacks."""
 
 import fnmatch
 import sys
 
+from . import runtimes
 from .table import Table, at_text, shown
 from .trouble import Trouble
-from .values import duration
 
-SECOND, MILLI, MEGA = 1e9, 1e6, float(1 << 20)
+MILLI = 1e6
 
 
 def show(reader, command, pattern, rows, as_json):
     """Prints the tables of a command."""
     if command == "folded":
         return folded(reader, pattern, rows)
-    tables = {"agents": agents, "services": services, "methods": methods, "stacks": stacks}[command](reader, pattern, rows)
+    tables = {"agents": agents, "services": services, "runtimes": processes, "methods": methods, "stacks": stacks}[command](reader, pattern, rows)
     if not any(table.rows for table in tables):
         exists(reader, command, pattern)
     if reader.archive and not as_json:
@@ -31,15 +31,19 @@ def exists(reader, command, pattern):
     logged."""
     if command == "agents" and reader.archive and not reader.known(AGENT):
         raise Trouble("no agents in this archive: apm.agent was not logged")
+    needed = {"services": runtimes.SERVICES, "runtimes": runtimes.RUNTIMES}.get(command)
+    if reader.archive and needed and not reader.known(needed):
+        raise Trouble(f"no {command} in this archive: none was there, or apm.{command[:-1]} was not logged: the group apm/runtimes of pmlogconf")
     needed = {"methods": METHODS, "stacks": STACKS, "folded": STACKS}.get(command)
     if reader.archive and needed and not reader.known([row[1] for row in needed]):
         raise Trouble("no methods in this archive: those of Java and Zorka are in the groups apm/profiler and apm/zorka of pmlogconf, those of .NET "
                       "in apm/stacks" if command == "methods" else reader.unlogged("no stacks in this archive", "stacks"))
     if command != "agents" and pattern != "*":
-        names = sorted({name for found in reader.last([base + leaves[0] for _, base, leaves in SERVICES]).of.values() for name in found})
+        what, metrics = ("runtime", runtimes.RUNTIMES) if command == "runtimes" else ("service", runtimes.SERVICES)
+        names = sorted({name for found in reader.last(metrics).of.values() for name in found})
         there = f"there are {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}" if names else "there are none"
-        if not any(fnmatch.fnmatch(name, pattern) for name in names):
-            raise Trouble(f"no service {pattern}: {there}")
+        if not any(runtimes.matches(name, runtimes.plain(name), pattern) for name in names):
+            raise Trouble(f"no {what} {pattern}: {there}")
 
 
 def timed(between, tables):
@@ -72,49 +76,14 @@ def in_short(state):
     return word, reason or None
 
 
-CALLS = ["count", "errors", "time", "suspend.time", "pods", "agents", "latency.p50", "latency.p95", "latency.p99", "latency.max"]
-PROGRAM = ["processes", "exceptions.count", "gc.count", "gc.pause.total", "gc.pause.p95", "gc.pause.max", "lock.contention.count",
-           "lock.contention.time", "alloc.bytes", "cpu.time"]
-MONO = ["processes", "starts", "counter.gc.minor_gc_collections", "counter.gc.major_gc_collections", "counter.gc.minor_gc_time",
-        "counter.gc.major_gc_time", "counter.jit.compiled_methods", "counter.system.total_time"]
-# The first leaf is there for each service.
-SERVICES = [("java", "apm.profiler.service.", CALLS), ("zorka", "apm.zorka.service.", CALLS), ("dotnet", "apm.dotnet.service.", PROGRAM),
-            ("mono", "apm.mono.program.", MONO)]
-
-
 def services(reader, pattern, rows):
-    groups = [[base + leaf for leaf in leaves] for _, base, leaves in SERVICES]
-    calls = Table("services", [("SERVICE", "service", None), ("SOURCE", "source", None), ("PODS", "pods", 0), ("CALLS/S", "calls_per_s", 1),
-                               ("ERRORS/S", "errors_per_s", 2), ("AVG MS", "average_ms", 1), ("P50 MS", "p50_ms", 1), ("P95 MS", "p95_ms", 1),
-                               ("P99 MS", "p99_ms", 1), ("MAX MS", "max_ms", 1), ("PAUSED %", "paused_percent", 2)])
-    dotnet = Table("dotnet", [("PROGRAM", "program", None), ("SOURCE", "source", None), ("RUNNING", "processes", 0), ("THROWN/S", "exceptions_per_s", 1),
-                              ("GCS/S", "collections_per_s", 1), ("GC %", "gc_percent", 2), ("PAUSE P95 MS", "pause_p95_ms", 2), ("MAX MS", "pause_max_ms", 2),
-                              ("WAITS/S", "waits_per_s", 1), ("WAITING", "threads_waiting", 2), ("ALLOC MB/S", "alloc_mb_per_s", 2), ("CPU %", "cpu_percent", 1)])
-    mono = Table("mono", [("PROGRAM", "program", None), ("SOURCE", "source", None), ("RUNNING", "processes", 0), ("STARTS", "starts", 0),
-                          ("MINOR/S", "minor_gcs_per_s", 1), ("MAJOR/S", "major_gcs_per_s", 1), ("GC %", "gc_percent", 2),
-                          ("COMPILED/S", "compiled_per_s", 1), ("CPU %", "cpu_percent", 1)])
-    for (source, base, leaves), b in zip(SERVICES, reader.between(groups)):
-        names = dict.fromkeys(name for leaf in leaves for name in b.instances(base + leaf))
-        by = base + {"dotnet": "gc.pause.total", "mono": "counter.system.total_time"}.get(source, "time")
-        chosen = sorted((n for n in names if fnmatch.fnmatch(n, pattern)), key=lambda n: (-(b.delta(by, n) or 0), n))
-        for name in chosen[:rows]:
-            now = lambda leaf, scale=1.0: b.now(base + leaf, name, scale)
-            rate = lambda leaf, scale=1.0: b.rate(base + leaf, name, scale)
-            seen = max((b.seconds(base + leaf, name) or 0 for leaf in leaves), default=0) or None
-            if source == "dotnet":
-                dotnet.add(name, source, now("processes"), rate("exceptions.count"), rate("gc.count"), rate("gc.pause.total", SECOND / 100),
-                           now("gc.pause.p95", MILLI), now("gc.pause.max", MILLI), rate("lock.contention.count"),
-                           rate("lock.contention.time", SECOND), rate("alloc.bytes", MEGA), rate("cpu.time", SECOND / 100), seconds=seen)
-            elif source == "mono":
-                times = [rate(f"counter.gc.{kind}_gc_time", SECOND / 100) for kind in ("minor", "major")]
-                share = sum(t for t in times if t is not None) if any(t is not None for t in times) else None
-                mono.add(name, source, now("processes"), now("starts"), rate("counter.gc.minor_gc_collections"), rate("counter.gc.major_gc_collections"),
-                         share, rate("counter.jit.compiled_methods"), rate("counter.system.total_time", SECOND / 100), seconds=seen)
-            else:
-                pods = now("pods") if source == "java" else now("agents")
-                calls.add(name, source, pods, rate("count"), rate("errors"), b.ratio(base + "time", base + "count", name, MILLI),
-                          *[now("latency." + leaf, MILLI) for leaf in ("p50", "p95", "p99", "max")], rate("suspend.time", SECOND / 100), seconds=seen)
-    return timed(b, [table for table in (calls, dotnet, mono) if table.rows] or [calls])
+    table, between = runtimes.services(reader, pattern, rows)
+    return timed(between, [table])
+
+
+def processes(reader, pattern, rows):
+    table, between = runtimes.runtimes(reader, pattern, rows)
+    return timed(between, [table])
 
 
 METHODS = [("java", "apm.profiler.service.method.time", "apm.profiler.service.method.count", "apm.profiler.service.method.errors"),

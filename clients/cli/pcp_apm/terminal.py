@@ -7,7 +7,7 @@ import time
 
 from pcp import pmapi
 
-from .tables import agents, methods, services, stacks
+from .tables import agents, methods, processes, services, stacks
 from .trouble import Trouble
 
 
@@ -23,7 +23,7 @@ def top(reader):
 
 
 def draw(screen, reader):
-    views = {"s": ("services", services), "a": ("agents", agents), "m": ("methods", methods), "k": ("stacks", stacks)}
+    views = {"s": ("services", services), "r": ("runtimes", processes), "a": ("agents", agents), "m": ("methods", methods), "k": ("stacks", stacks)}
     view, error = "s", ""
     curses.use_default_colors()
     curses.curs_set(0)
@@ -42,7 +42,7 @@ def draw(screen, reader):
         high, wide = screen.getmaxyx()
         screen.erase()
         put = lambda y, text, how=0: y < high and screen.addnstr(y, 0, text, max(0, wide - 1), how)
-        put(0, f"pcp apm top  {time.strftime('%H:%M:%S')}  {views[view][0]}   s services  a agents  m methods  k stacks  q quit", curses.A_BOLD)
+        put(0, f"pcp apm top  {time.strftime('%H:%M:%S')}  {views[view][0]}   s services  r runtimes  a agents  m methods  k stacks  q quit", curses.A_BOLD)
         put(1, f"no answer: {error}" if error else "")
         y = 2
         for table in tables:

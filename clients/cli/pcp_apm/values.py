@@ -121,6 +121,20 @@ class Reader:
         of = self.context.pmGetInDomArchive(desc) if self.archive else self.context.pmGetInDom(desc)
         return {i: n.decode() if isinstance(n, bytes) else n for i, n in zip(*of)} if of[0] else {}
 
+    def labels(self, metric, label):
+        """{name of the instance: its label} of a metric; those without it are not there."""
+        known, found = self.known([metric]), {}
+        for _, _, desc in known:
+            names = self.names(desc)
+            try:
+                sets = self.context.pmGetInstancesLabels(desc.contents.indom)
+            except pmapi.pmErr:
+                return {}
+            for instance, labels in (sets.items() if isinstance(sets, dict) else sets):
+                if instance in names and label in labels:
+                    found[names[instance]] = labels[label]
+        return found
+
     def named(self, known, found):
         """{metric: {name of the instance: what was found}} of {id: {instance: what was found}}."""
         domains, of = {}, {}
