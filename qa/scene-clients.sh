@@ -164,6 +164,10 @@ wrong 1 -a "$D/archive" events -f
 wrong 1 -a "$D/archive" events -x 'duration > 1'
 
 echo "== clients: pmrep"
+# With log profilers of Mono, which have rows that counters agents have not.
+scene_peer streams mono_streams
+streamed() { for m in gc.time lock.top.time exceptions.by_site profile.methods.self; do pminfo -h "$HOST" -f apm.mono.$m | grep -q ' value ' || return 1; done; }
+verdict "log profilers are at work" wait_for streamed
 sections=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$TOP/clients/reports/pmrep.conf")
 # Four at once: pmcd's socket refuses more that connect at one moment.
 report() { pmrep -c "$TOP/clients/reports/pmrep.conf" -h "$HOST" -t 0.2 -s 2 ":$1" >"$D/report.$1" 2>&1; }
