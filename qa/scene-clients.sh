@@ -1,5 +1,5 @@
 # Part of 090: what people look with. Each command of pcp apm, each report of pmrep, view of pmchart, derived metric and rule of
-# Prometheus has what all five sources bring, live and from an archive. Errors say what is wrong and are errors.
+# Prometheus has what all six sources bring, live and from an archive. Errors say what is wrong and are errors.
 # shellcheck shell=bash disable=SC2016
 
 export PCP_PYTHON_PROG=/usr/bin/python3 XDG_CACHE_HOME=$D/cache

@@ -1,4 +1,4 @@
-# Part of 090: all five sources at work without a runtime. Each family of metrics (apm.SOURCE.NAME) has values; those of two
+# Part of 090: all six sources at work without a runtime. Each family of metrics (apm.SOURCE.NAME) has values; those of two
 # instances differ; counters go on; pmproxy answers with and without redis.
 # shellcheck shell=bash disable=SC2016
 
@@ -6,10 +6,10 @@ echo "== families"
 # families: those of which no metric has a value.
 families() {
     pminfo -h "$HOST" -f apm 2>/dev/null | awk '/^apm\./ { split($1, n, "."); f = n[1] "." n[2] "." n[3]; if (!(f in seen)) seen[f] = 0 }
-        / value / { seen[f]++ } END { for (f in seen) if (!seen[f]) print f }' | grep -v -e '\.param$' -e '^apm\.jvm\.' -e '^apm\.service\.jit$' | sort | tr '\n' ' '
+        / value / { seen[f]++ } END { for (f in seen) if (!seen[f]) print f }' | grep -v -e '\.param$' -e '^apm\.jvm\.cpus$' | sort | tr '\n' ' '
 }
-# Waits are off (dotnet.waits), sessions are those of old Zorka agents while they last, the
-# shared area of Mono is that of real processes, and no Mono walks its heap. JVMs are in 115. Parameters never have values.
+# A JVM has a limit of processors where the machine is a container. Waits are off (dotnet.waits), sessions are those of old Zorka agents while they last, the
+# shared area of Mono is that of real processes, and no Mono walks its heap. Parameters never have values.
 none="apm.dotnet.wait apm.mono.heap apm.mono.pool apm.mono.runtime apm.zorka.sessions "
 full() { [ "$(families)" = "$none" ]; }
 verdict "each family has values" wait_for full
@@ -34,5 +34,5 @@ one_name() { /usr/bin/python3 "$QA/peers/one_name.py" "$HOST" >"$D/names" 2>&1; 
 verdict "leaves of all runtimes and services are what the sources have" wait_for one_name
 details "$(cat "$D/names")"
 pminfo -h "$HOST" -l apm.service.instances | grep -o '"\(runtime\|service\|source\)":"[a-z0-9/.A-Z]*"' | sort | uniq -c | sort -rn >"$D/labels"
-verdict "each has a runtime" same "$(grep -o '"runtime":"[a-z]*"' "$D/labels" | cut -d: -f2 | sort | tr -d '"\n')" dotnetjavamonozorka
+verdict "each has a runtime" same "$(grep -o '"runtime":"[a-z]*"' "$D/labels" | cut -d: -f2 | sort | tr -d '"\n')" dotnetjavajvmmonozorka
 details "$(cat "$D/labels")"

@@ -110,6 +110,45 @@ rule dotnet_locks <<'END'
 + apm.dotnet.lock.contention.time shop:7 0 10100000000
 - apm.dotnet.lock.contention.time shop:7 0 9900000000
 END
+rule jvm_heap <<'END'
++ apm.jvm.gc.heap.total shop:7 86000000 0
++ apm.jvm.gc.heap.max shop:7 100000000 0
++ apm.jvm.gc.pause.count shop:7 0 1
++ apm.jvm.gc.heap.total idle:8 95000000 0
++ apm.jvm.gc.heap.max idle:8 100000000 0
++ apm.jvm.gc.pause.count idle:8 9 0
+- apm.jvm.gc.heap.total shop:7 84000000 0
+- apm.jvm.gc.heap.max shop:7 100000000 0
+- apm.jvm.gc.pause.count shop:7 0 1
+END
+rule jvm_gc_share <<'END'
++ apm.jvm.gc.pause.total shop:7 0 1010000000
++ apm.jvm.gc.pause.total idle:8 5 0
+- apm.jvm.gc.pause.total shop:7 0 990000000
+END
+rule jvm_metaspace <<'END'
++ apm.jvm.gc.last_cause shop:7 "Metadata GC Threshold" 0
++ apm.jvm.gc.last_cause idle:8 "Metadata GC Threshold" 0
+- apm.jvm.gc.last_cause shop:7 "Allocation Failure" 0
+END
+rule jvm_container_limit <<'END'
++ apm.jvm.memory.limit shop:7 99000000 0
++ apm.jvm.memory.limit idle:8 101000000 0
+- apm.jvm.memory.limit shop:7 101000000 0
+END
+rule jvm_container_memory <<'END'
++ apm.jvm.memory.working_set shop:7 80000000 0
++ apm.jvm.memory.working_set idle:8 91000000 0
+- apm.jvm.memory.working_set shop:7 90000000 0
+END
+rule jvm_safepoints <<'END'
++ apm.jvm.safepoint.time shop:7 0 1500000000
++ apm.jvm.safepoint.sync_time shop:7 0 520000000
++ apm.jvm.safepoint.time idle:8 5 0
++ apm.jvm.safepoint.sync_time idle:8 5 0
+- apm.jvm.safepoint.time shop:7 0 1500000000
+- apm.jvm.safepoint.sync_time shop:7 0 480000000
+END
 rule mono_pauses <<'END'
 + apm.mono.gc.pause.total shop.exe:7::minor 0 2010000000
 - apm.mono.gc.pause.total shop.exe:7::minor 0 1990000000

@@ -3,7 +3,7 @@
 #
 #   scene_start         three Mono processes of two programs, two more with log profilers (unless SCENE_STREAMS=no),
 #                       five Java pods of two services, four Zorka agents of three services, one live session of
-#                       LTTng, three .NET processes of two programs
+#                       LTTng, three .NET processes of two programs, three JVMs of one
 #   scene_proxy [redis] a private pmproxy, its port in $PROXY_PORT and its URL in $WEB; with redis also a private
 #                       redis or valkey (then queries of /series work)
 #   scene_stop          ends it all before the script ends
@@ -37,6 +37,9 @@ counters = [\"Microsoft.AspNetCore.Hosting\"]
 meters = [\"Shop\"]
 profile_every = \"10s\"
 profile_time = \"1s\""
+    # "python3" is what they are called until they are read.
+    # shellcheck disable=SC2034 # the same
+    JVM_KEYS='processes = ["Load", "python3"]'
     {
         # As docs/page.md and docs/grafana.md say.
         printf '[lttng]\nrelays = ["127.0.0.1:%s"]\nview = ["*"]\n[access]\npmproxy = "read"\n' "$RELAY_PORT"
@@ -51,6 +54,7 @@ profile_time = \"1s\""
     scene_peer java java_pods
     scene_peer zorka zorka_apps
     scene_peer dotnet dotnet_processes "$D/sockets/dotnet.sock"
+    scene_peer jvm jvm_processes "$QA/corpus/jvm/captures/"{jdk17-g1,jdk25-zgc,jdk8-parallel}-loaded.hsperf.gz
     [ "${SCENE_STREAMS:-}" = no ] || scene_peer streams mono_streams
     wait_for scene_plays || { tail -n 5 "$D"/scene-*.out "$D/log/apm.log" >&2; die "the scene does not play"; }
 }
@@ -58,12 +62,13 @@ profile_time = \"1s\""
 # Each source has brought values of all its peers.
 scene_plays() {
     pminfo -h "$HOST" -f apm.mono.samples apm.profiler.call.count apm.zorka.span.count apm.lttng.session.events \
-        apm.dotnet.gc.pause.count apm.mono.session.events apm.agent.up >"$D/scene.values" 2>/dev/null
+        apm.dotnet.gc.pause.count apm.jvm.gc.pause.count apm.mono.session.events apm.agent.up >"$D/scene.values" 2>/dev/null
     local streams=2
     [ "${SCENE_STREAMS:-}" != no ] || streams=0
     awk -v streams=$streams '/^apm/ { m = $1 } / value / && $NF > 0 { n[m]++ } END { exit !(n["apm.mono.samples"] >= 3 && n["apm.profiler.call.count"] >= 5 &&
         n["apm.zorka.span.count"] >= 4 && n["apm.lttng.session.events"] >= 1 &&
-        n["apm.mono.session.events"] >= streams && n["apm.dotnet.gc.pause.count"] >= 3) }' "$D/scene.values"
+        n["apm.mono.session.events"] >= streams && n["apm.dotnet.gc.pause.count"] >= 3 &&
+        n["apm.jvm.gc.pause.count"] >= 3) }' "$D/scene.values"
 }
 
 scene_proxy() {

@@ -1,7 +1,7 @@
 'use strict';
 // The loop: one fetch a tick, for what the charts need always and what the sections on the screen need.
 
-const SECTIONS = [Overview, Services, Charts, Durations, Stacks, Records, Lttng, Cost];
+const SECTIONS = [Overview, Services, Charts, Durations, Stacks, Records, Jvm, Lttng, Cost];
 const visibleSections = new Set();
 const LOOP = { hidden: 15000, slowest: 15000, rescan: 30000 };
 

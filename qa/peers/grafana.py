@@ -231,8 +231,10 @@ class Valkey:
 # Mono programs without a log profiler have none of these, and no process of the scene has a shared area.
 OF_STREAMS = re.compile(r"apm[._]mono[._](gc|exceptions|lock|threads|program[._](stack|exceptions|gc|lock))[._]")
 OF_AREAS = re.compile(r"apm[._]mono[._]pool[._]")
+# No JVM of the scene is in a container.
+OF_CONTAINERS = re.compile(r"apm[._]jvm[._]memory[._](limit|usage)")
 
 
 def may_be_empty(expr, service):
     """Whether a query has data for some programs only: `service` is the one that is chosen, if any."""
-    return bool(OF_AREAS.search(expr) or service and OF_STREAMS.search(expr))
+    return bool(OF_AREAS.search(expr) or OF_CONTAINERS.search(expr) or service and OF_STREAMS.search(expr))

@@ -11,6 +11,8 @@
     exec CAPTURE.gz     executes another one, as a program that replaces itself does
     die                 ends at once and leaves the file behind
     end                 ends as a JVM does
+
+JVM_MAIN is its main class instead, if it is no longer than that of the capture.
 """
 import gzip, mmap, os, pwd, struct, sys
 
@@ -40,6 +42,11 @@ def entries():
 
 
 places = dict(entries())
+if "JVM_MAIN" in os.environ:
+    at = places["sun.rt.javaCommand"]
+    old, new = area[at:area.find(b"\0", at)], os.environ["JVM_MAIN"].encode()
+    assert len(new) <= len(old)
+    area[at:at + len(old)] = new.ljust(len(old), b"\0")
 print("ready", os.getpid(), flush=True)
 for line in sys.stdin:
     what, *words = line.split()

@@ -2,12 +2,13 @@
 """An archive of apm metrics with figures that a test asks for: made_archive.py ARCHIVE <SPEC
 
 Lines of the SPEC: METRIC INSTANCE FIRST STEP. The archive has a sample each 10 s, 13 in all; the value of sample n is
-FIRST + n * STEP, FIRST may be a text. An INSTANCE of "-" is none. Types, semantics and units are those of
+FIRST + n * STEP, FIRST may be a text, in quotes if it has blanks. An INSTANCE of "-" is none. Types, semantics and units are those of
 docs/metrics.md; counters of Mono below a category gc or jit are in ns. Needs python3-pcp.
 """
 
 import os
 import re
+import shlex
 import sys
 
 from pcp import pmapi, pmi
@@ -31,7 +32,7 @@ def main():
     log.pmiSetTimezone("UTC")
     series, metrics, domains = [], {}, {}
     for line in sys.stdin:
-        metric, instance, first, step = line.split()
+        metric, instance, first, step = shlex.split(line)
         if metric not in metrics:
             default = ("U64", "counter", "nanosec", "mono") if metric.startswith("apm.mono.counter.") else None
             kind, semantics, units, domain = known.get(metric, default) or sys.exit(f"docs/metrics.md has no {metric}")

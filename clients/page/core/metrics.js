@@ -35,6 +35,12 @@ const LTTNG_METRICS = [
 ].map((name) => 'apm.lttng.' + name);
 const CLASS_METRICS = ['apm.lttng.class.count', 'apm.lttng.class.bytes'];
 
+// Of each JVM; the section of JVMs has a row for each.
+const JVM_METRICS = [
+  'session.state', 'session.reason', 'process.version', 'process.collector', 'gc.pause.total', 'gc.pause.count', 'gc.last_cause', 'gc.heap.total',
+  'gc.heap.max', 'threads.count', 'cpu.time', 'memory.working_set', 'memory.limit',
+].map((name) => 'apm.jvm.' + name);
+
 const svc = (source, ...names) => names.map((n) => servicePrefix(source) + n);
 
 // A part of a chart: metrics whose sum is a line for each service (`of`), those of the service's pods or
@@ -52,16 +58,19 @@ const CHARTS = [
   { id: 'pauses', title: 'Pauses', about: 'share of time in which the runtimes stood still', format: 'percent', kind: 'rate', scale: 1e-7, parts: [
     { source: 'profiler', of: svc('profiler', 'suspend.time'), pods: ['apm.profiler.suspend.time'] },
     { source: 'dotnet', of: svc('dotnet', 'gc.pause.total'), pods: ['apm.dotnet.gc.pause.total'] },
+    { source: 'jvm', of: svc('jvm', 'gc.pause.total'), pods: ['apm.jvm.gc.pause.total'] },
     { source: 'mono', of: svc('mono', 'counter.gc.minor_gc_time', 'counter.gc.major_gc_time'),
       pods: ['apm.mono.counter.gc.minor_gc_time', 'apm.mono.counter.gc.major_gc_time'] } ] },
   { id: 'gc', title: 'Garbage collections', about: 'a second, all generations', format: 'rate', kind: 'rate', parts: [
     { source: 'profiler', of: svc('profiler', 'gc.count'), pods: ['apm.profiler.gc.count'] },
     { source: 'dotnet', of: svc('dotnet', 'gc.count'), pods: ['apm.dotnet.gc.pause.count'] },
+    { source: 'jvm', of: svc('jvm', 'gc.count'), pods: ['apm.jvm.gc.pause.count'] },
     { source: 'mono', of: svc('mono', 'counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'),
       pods: ['apm.mono.counter.gc.minor_gc_collections', 'apm.mono.counter.gc.major_gc_collections'] } ] },
   { id: 'cpu', title: 'CPU', about: 'cores in use', format: 'cores', kind: 'rate', scale: 1e-9, parts: [
     { source: 'profiler', of: svc('profiler', 'cpu'), pods: ['apm.profiler.call.cpu'] },
     { source: 'dotnet', of: svc('dotnet', 'cpu.time') },
+    { source: 'jvm', of: svc('jvm', 'cpu.time') },
     { source: 'mono', of: svc('mono', 'counter.system.user_time', 'counter.system.system_time'),
       pods: ['apm.mono.counter.system.user_time', 'apm.mono.counter.system.system_time'] } ] },
   { id: 'allocated', title: 'Allocation', about: 'bytes a second', format: 'byteRate', kind: 'rate', parts: [
@@ -69,13 +78,15 @@ const CHARTS = [
     { source: 'dotnet', of: svc('dotnet', 'alloc.bytes'), pods: ['apm.dotnet.alloc.bytes'] } ] },
   { id: 'heap', title: 'Memory', about: 'heaps of the runtimes', format: 'bytes', kind: 'value', parts: [
     { source: 'dotnet', gauge: 'apm.dotnet.gc.heap.total' },
+    { source: 'jvm', gauge: 'apm.jvm.gc.heap.total' },
     { source: 'mono', gauge: 'apm.mono.counter.gc.memgov_alloc' } ] },
   { id: 'exceptions', title: 'Exceptions', about: 'thrown a second', format: 'rate', kind: 'rate', parts: [
     { source: 'zorka', of: svc('zorka', 'exceptions'), pods: ['apm.zorka.exception.count'] },
     { source: 'dotnet', of: svc('dotnet', 'exceptions.count'), pods: ['apm.dotnet.exceptions.count'] },
     { source: 'mono', of: svc('mono', 'exceptions.count'), pods: ['apm.mono.exceptions.count'] } ] },
-  { id: 'threads', title: 'Threads', about: 'of the thread pools', format: 'count', kind: 'value', parts: [
+  { id: 'threads', title: 'Threads', about: 'of the thread pools; of JVMs all', format: 'count', kind: 'value', parts: [
     { source: 'dotnet', gauge: 'apm.dotnet.pool.threads' },
+    { source: 'jvm', gauge: 'apm.jvm.threads.count' },
     { source: 'mono', gauge: 'apm.mono.pool.threads' } ] },
 ];
 

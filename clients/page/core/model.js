@@ -6,6 +6,7 @@ const SOURCES = {
   zorka: { name: 'Zorka', what: 'Zorka agent', noun: 'agents' },
   dotnet: { name: '.NET', what: '.NET runtime', noun: 'processes' },
   mono: { name: 'Mono', what: 'Mono runtime', noun: 'processes' },
+  jvm: { name: 'JVM', what: 'HotSpot JVM', noun: 'processes' },
   lttng: { name: 'LTTng', what: 'LTTng session', noun: 'sessions' },
 };
 
@@ -18,7 +19,7 @@ function serviceOfInstance(source, instance) {
   const told = app.values.all('apm.agent.service').get(source + '::' + instance);
   if (typeof told === 'string' && told) return splitRow(told)[1];
   if (source === 'profiler') return instance.split('/').slice(0, 2).join('/');
-  if (source === 'dotnet' || source === 'mono') return instance.replace(/:\d+(@.*)?$/, '');
+  if (source === 'dotnet' || source === 'mono' || source === 'jvm') return instance.replace(/:\d+(@.*)?$/, '');
   return source === 'zorka' ? instance.replace(/\/[^/]*$/, '') : null;
 }
 
@@ -46,6 +47,9 @@ const SERVICE_METRICS = {
     paused: ['counter.gc.minor_gc_time', 'counter.gc.major_gc_time'],
     collections: ['counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'],
     exceptions: 'exceptions.count', contention: 'lock.contention.count', allocated: null,
+  },
+  jvm: {
+    up: 'processes', cpu: 'cpu.time', paused: ['gc.pause.total'], collections: ['gc.count'], contention: 'lock.contention.count',
   },
 };
 

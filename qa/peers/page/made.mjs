@@ -12,7 +12,7 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   const { page, wrong } = await open(browser, nothing);
   await verdict('without a pmproxy the page says so', () => trouble(page, 'does not answer'));
   await verdict('sections without data say what is missing', async () => {
-    for (const id of ['overview', 'services', 'stacks', 'lttng']) { await show(page, id); if (!(await until(() => count(page, `#${id} .empty .what`)))) return false; }
+    for (const id of ['overview', 'services', 'stacks', 'jvm', 'lttng']) { await show(page, id); if (!(await until(() => count(page, `#${id} .empty .what`)))) return false; }
     return true;
   });
   await verdict('another host is chosen in the dialog', async () => {
@@ -55,7 +55,7 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   await verdict('counters that begin again make no rate', async () => (await until(async () => (await rates()).length > 50)) && (await rates()).every((v) => v >= 0 && v < 5000));
   await mode(good, 'idle');
   await verdict('a host without runtimes has a text in each section', () => until(async () => {
-    for (const id of ['overview', 'services', 'stacks', 'records', 'lttng']) { await show(page, id); await sleep(150); if (!(await count(page, `#${id} .empty .what`))) return false; }
+    for (const id of ['overview', 'services', 'stacks', 'records', 'jvm', 'lttng']) { await show(page, id); await sleep(150); if (!(await count(page, `#${id} .empty .what`))) return false; }
     return true;
   }));
   await mode(good, 'refused');

@@ -1,4 +1,4 @@
-// The page with all five sources at work: scene.mjs PROXY, steps on standard input. It writes `step NAME` and waits
+// The page with all six sources at work: scene.mjs PROXY, steps on standard input. It writes `step NAME` and waits
 // for a line, so that the test can restart programs meanwhile. With SHOTS the screenshots of the docs go there.
 import { createInterface } from 'node:readline';
 import { count, live, noErrors, open, show, sleep, start, text, tick, until, verdict, sections } from './browser.mjs';
@@ -13,15 +13,15 @@ const number = (selector) => page.locator(selector).count();
 const drawn = (id) => page.evaluate((i) => { const u = Charts.charts.get(i).plot; return u ? u.data.slice(1).filter((l) => l.some((v) => v !== null)).length : 0; }, id);
 
 await verdict('the page is live', () => live(page));
-await verdict('five kinds of runtimes, in words', () => until(async () => {
+await verdict('six kinds of runtimes, in words', () => until(async () => {
   const kinds = new Set(await page.evaluate(() => Overview.agents.map((a) => a.source)));
-  return kinds.size === 5 && (await page.evaluate(() => Overview.agents.filter((a) => a.state === 'sending').length)) >= 10;
+  return kinds.size === 6 && (await page.evaluate(() => Overview.agents.filter((a) => a.state === 'sending').length)) >= 10;
 }));
 await show(page, 'services');
 await verdict('calls, mean and percentiles of Java and Zorka services', () => until(() => page.evaluate(() =>
   ['profiler', 'zorka'].every((source) => Services.rows.some((r) => r.source === source && r.calls > 0 && r.mean > 0 && r.p99 >= r.p50 && r.p50 > 0)))));
-await verdict('collections of .NET and Mono programs', () => until(() => page.evaluate(() =>
-  ['dotnet', 'mono'].every((source) => Services.rows.some((r) => r.source === source && r.collections > 0)))));
+await verdict('collections of .NET, Mono and Java programs', () => until(() => page.evaluate(() =>
+  ['dotnet', 'mono', 'jvm'].every((source) => Services.rows.some((r) => r.source === source && r.collections > 0)))));
 await show(page, 'charts');
 for (const id of ['calls', 'errors', 'latency', 'pauses', 'gc', 'cpu', 'allocated', 'heap', 'exceptions', 'threads']) {
   await verdict(`chart ${id} has lines`, () => until(async () => (await drawn(id)) > 0));
@@ -99,6 +99,10 @@ await verdict('a record opens with all its fields', async () => {
   await page.keyboard.press('Escape');
   return opens && await until(async () => (await count(page, 'dialog')) === 0);
 });
+await show(page, 'jvm');
+await verdict('JVMs with their figures', () => until(() => page.evaluate(() => Jvm.rows.length === 3
+  && Jvm.rows.every((r) => r.level === 'good' && r.paused > 0 && r.heap > 0 && r.most >= r.heap && r.resident > 0 && r.threads > 0 && r.cpu !== null && r.cause))));
+await verdict('and their rows', () => until(async () => (await number('#jvm tbody tr')) === 3 && /G1 Evacuation Pause/.test(await text(page, '#jvm'))));
 await show(page, 'lttng');
 await verdict('a live session and classes of events', () => until(async () => (await number('#lttng tbody tr')) > 2 && /reading/.test(await text(page, '#lttng'))));
 await show(page, 'cost');

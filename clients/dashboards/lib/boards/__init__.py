@@ -1,5 +1,5 @@
 """All boards, in the order of the links between them."""
-from . import dotnet, java, lttng, mono, runtimes, self, service, zorka
+from . import dotnet, java, jvm, lttng, mono, runtimes, self, service, zorka
 
 BOARDS = (
     runtimes.BOARD,
@@ -8,6 +8,7 @@ BOARDS = (
     zorka.BOARD,
     service.ZORKA,
     dotnet.BOARD,
+    jvm.BOARD,
     mono.BOARD,
     lttng.BOARD,
     self.BOARD,

@@ -1,7 +1,7 @@
 """Who is connected, and what each source brings: the first board to open."""
 from ..model import Board, Panel, Query, Row
 
-A, J, Z, D, M = "apm.agent.", "apm.profiler.service.", "apm.zorka.service.", "apm.dotnet.service.", "apm.mono.program."
+A, J, Z, D, V, M = "apm.agent.", "apm.profiler.service.", "apm.zorka.service.", "apm.dotnet.service.", "apm.jvm.service.", "apm.mono.program."
 
 
 def services(title, prefix, board, queries, **more):
@@ -35,6 +35,9 @@ BOARD = Board(
             ("gc.pause.total", "paused"), ("gc.pause.p99", "p99 pause"), ("alloc.bytes", "allocated/s"),
             ("exceptions.count", "exceptions/s"), ("lock.contention.count", "contended locks/s"),
             ("processes", "processes")], help="All processes of a program together."),
+        services("JVM services", V, "jvm", [
+            ("gc.pause.total", "paused"), ("gc.pause.count", "pauses/s"), ("safepoint.time", "stopped"),
+            ("cpu.time", "CPU"), ("processes", "processes")], help="All processes of a service together."),
         services("Mono programs", M, "mono", [
             ("samples", "samples/s"), ("starts", "starts/s"), ("processes", "processes")],
             help="All processes of a program together; counters go on over restarts."),
