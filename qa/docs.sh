@@ -17,7 +17,7 @@ docs_home() {
     # PCP's Python programs need Debian's python3, whatever else comes first in PATH.
     ln -s /usr/bin/python3 "$HOME/bin/python3"
     chmod 755 "$HOME/.pcp/bin/pcp-apm" "$HOME"/bin/*
-    cp "$TOP/clients/reports/pmrep.conf" "$HOME/.pmrep.conf"
+    cat "$TOP"/clients/reports/pmrep/*.conf >"$HOME/.pmrep.conf"
     export PATH=$HOME/bin:$PATH PMDA
     cd "$D/pages" || exit 1
 }

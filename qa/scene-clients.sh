@@ -168,9 +168,9 @@ echo "== clients: pmrep"
 scene_peer streams mono_streams
 streamed() { for m in gc.time lock.top.time exceptions.by_site profile.methods.self; do pminfo -h "$HOST" -f apm.mono.$m | grep -q ' value ' || return 1; done; }
 verdict "log profilers are at work" wait_for streamed
-sections=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$TOP/clients/reports/pmrep.conf")
+sections=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$TOP"/clients/reports/pmrep/*.conf)
 # Four at once: pmcd's socket refuses more that connect at one moment.
-report() { pmrep -c "$TOP/clients/reports/pmrep.conf" -h "$HOST" -t 0.2 -s 2 ":$1" >"$D/report.$1" 2>&1; }
+report() { pmrep -c "$TOP/clients/reports/pmrep" -h "$HOST" -t 0.2 -s 2 ":$1" >"$D/report.$1" 2>&1; }
 export -f report
 export HOST TOP D
 xargs -P 4 -I{} bash -c 'report {}' <<<"$sections"
@@ -179,7 +179,7 @@ for section in $sections; do
     details "$section: $(cat "$report")"
     # No unknown metric, and a number in the last line.
     if ! grep -qE 'PM_ERR|nvalid|must|mpossible|not part' "$report" && tail -1 "$report" | grep -qE '[0-9]'; then echo "$section"; else echo "$section: NO"; fi
-    grep -q "^#   pmrep :$section " "$TOP/clients/reports/pmrep.conf" || echo "$section is not in the list at the top"
+    grep -q "^#   pmrep :$section " "$TOP"/clients/reports/pmrep/*.conf || echo "$section is not in the list at the top"
 done
 echo "== clients: pmchart"
 pminfo -h "$HOST" apm | sort >"$D/names"
