@@ -93,7 +93,7 @@ take()
 	rm -f "$_to"
 	_dir=$(dirname "$_to")
 	case $_to in */apm/*.py) rm -rf "$_dir/__pycache__" ;; esac
-	while case $_dir in */apm|*/apm/*) true ;; *) false ;; esac
+	while case $_dir in */apm|*/apm/*|*/bash_completion.d) true ;; *) false ;; esac
 	do
 	    rmdir "$_dir" 2>/dev/null || break
 	    _dir=$(dirname "$_dir")
