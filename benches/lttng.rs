@@ -36,12 +36,11 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use pmdaapm::contract::{OwnSink, Sinks};
 use pmdaapm::events::{self, ReadRequest, Resolutions};
 use pmdaapm::model::{EventKindId, Now, Pmid, Stamp};
 use pmdaapm::sources::lttng::viewer::{Pattern, Settings};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
-use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Limits, Store};
 use relayd::{Recorded, Relayd};
 use test_kit::catalogue;
 
@@ -125,18 +124,6 @@ fn counted() -> RecordFilter {
     RecordFilter { records: Vec::new(), ..RecordFilter::default() }
 }
 
-struct Joined(Arc<Store>);
-
-impl Sinks for Joined {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(PeerSink::new(
-            &self.0,
-            self.0.catalogue().id("lttng").unwrap(),
-            &Arc::new(RequestQueue::new(|| ())),
-        ))
-    }
-}
-
 fn at(monotonic: Duration) -> Now {
     Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic }
 }
@@ -156,7 +143,7 @@ fn connection(
         &address,
         settings,
         filter,
-        Arc::new(Joined(Arc::clone(store))),
+        store.sinks(store.catalogue().id("lttng").unwrap(), false),
         Arc::default(),
     );
     let mut relayd = Relayd::new(recorded, share, shares);

@@ -10,13 +10,12 @@ use std::sync::{Arc, LazyLock};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
-use pmdaapm::contract::{OwnSink, Sinks};
-use pmdaapm::model::{Now, SourceId};
+use pmdaapm::model::Now;
 use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
 use pmdaapm::sources::zorka::wire::body::TraceBody;
 use pmdaapm::sources::zorka::wire::{Content, definitions, trace, unwrap};
-use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Limits, Store};
 use test_kit::{catalogue, zorka as kit};
 
 const RECORDS: u32 = 4096;
@@ -66,14 +65,6 @@ fn records(bencher: Bencher<'_, '_>) {
     walk(bencher, &FIB.body);
 }
 
-struct StoreSinks(Arc<Store>, SourceId);
-
-impl Sinks for StoreSinks {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(PeerSink::new(&self.0, self.1, &Arc::new(RequestQueue::new(|| ()))))
-    }
-}
-
 /// A collector with a store, as in the PMDA.
 struct Agent {
     collector: Collector,
@@ -84,7 +75,7 @@ impl Agent {
     fn new() -> Self {
         let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
         let source = store.catalogue().id("zorka").unwrap();
-        let sinks = Arc::new(StoreSinks(Arc::clone(&store), source));
+        let sinks = store.sinks(source, false);
         let memory = Arc::clone(&store.memory);
         let collector = Collector::new(&Config::default(), sinks, memory, "").unwrap();
         Self { collector, requests: 0 }

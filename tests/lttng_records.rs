@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use pmdaapm::contract::{OwnSink, Sinks};
 use pmdaapm::ctf::schema::Scope;
 use pmdaapm::ctf::{
     DiscardTracker, Event, EventVisitor, Kind, Node, NodeId, Packet, Trace, Visitor, decode_string,
@@ -23,24 +22,12 @@ use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
 use pmdaapm::model::{EventKindId, TableId};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
-use pmdaapm::store::{Change, Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Change, Limits, Store};
 use test_kit::lttng::{NAMES, Relayd, at, settings, whole};
 
 /// The first kind of events and the first table of the source.
 const RECORD: EventKindId = EventKindId::new(0);
 const CLASSES: TableId = TableId::new(0);
-
-struct Joined(Arc<Store>);
-
-impl Sinks for Joined {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(PeerSink::new(
-            &self.0,
-            self.0.catalogue().id("lttng").unwrap(),
-            &Arc::new(RequestQueue::new(|| ())),
-        ))
-    }
-}
 
 /// A connection: its requests out, its replies in.
 #[derive(Default)]
@@ -85,7 +72,7 @@ fn collect(
         "127.0.0.1:5344",
         settings("*"),
         filter,
-        Arc::new(Joined(Arc::clone(&store))),
+        store.sinks(store.catalogue().id("lttng").unwrap(), false),
         Arc::default(),
     );
     let mut relayd = Relayd::new(minor, &[name]);

@@ -24,7 +24,7 @@ use flate2::Crc;
 use flate2::read::MultiGzDecoder;
 use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
 use pmdaapm::contract::{Identity, Update};
-use pmdaapm::contract::{OwnSink, Session, Sink, Sinks};
+use pmdaapm::contract::{Session, Sink};
 use pmdaapm::events::{Limits, Pmid, ReadRequest, Resolutions};
 use pmdaapm::model::{Departure, EventKindId, Now, SourceId, Stamp};
 use pmdaapm::sources::dotnet::stream::{Parts, Stream as DotnetStream, Ticks};
@@ -175,14 +175,6 @@ fn profiler(lines: &mut String) {
     }
 }
 
-struct StoreSinks(Arc<Store>, SourceId);
-
-impl Sinks for StoreSinks {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(PeerSink::new(&self.0, self.1, &Arc::new(RequestQueue::new(|| ()))))
-    }
-}
-
 /// Definitions and traces of one agent, in the order of their names, and a large trace.
 fn zorka(lines: &mut String) {
     let raw = files(&zorka_kit::corpus().join("raw"), ".cbor");
@@ -199,7 +191,7 @@ fn zorka(lines: &mut String) {
     ];
     for (agent, bodies) in agents {
         let mut recorder = Recorder::new("zorka");
-        let sinks = Arc::new(StoreSinks(Arc::clone(&recorder.store), recorder.source));
+        let sinks = recorder.store.sinks(recorder.source, false);
         let memory = Arc::clone(&recorder.store.memory);
         let collector = Collector::new(&zorka::Config::default(), sinks, memory, "").unwrap();
         for (request, (definitions, body)) in bodies.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::contract::{OwnSink, Sinks};
+use crate::contract::Sinks;
 use crate::model::{Memory, SourceId};
 use crate::store::{ControlQueue, Limits, Peer, PeerSink, RequestQueue, Store};
 
@@ -51,11 +51,10 @@ impl Peers {
         PeerSink::new(&self.store, self.source, requests)
     }
 
-    /// Opens sinks for peers that do not take requests. `counted`: the bytes that the source counts
-    /// for a peer are in `apm.self.ingest.bytes` already, as those of HTTP requests are.
+    /// See [`Store::sinks`].
     #[must_use]
     pub fn sinks(&self, counted: bool) -> Arc<dyn Sinks> {
-        Arc::new(StoreSinks { peers: self.clone(), counted })
+        self.store.sinks(self.source, counted)
     }
 
     /// All peers of the source, connected or not.
@@ -70,19 +69,5 @@ impl Peers {
     #[must_use]
     pub fn control_queue(&self) -> Arc<ControlQueue> {
         self.store.control_queue(self.source).cloned().unwrap_or_default()
-    }
-}
-
-/// Opens sinks in the store.
-struct StoreSinks {
-    peers: Peers,
-    counted: bool,
-}
-
-impl Sinks for StoreSinks {
-    fn open(&self) -> Box<dyn OwnSink> {
-        let mut sink = self.peers.sink(&Arc::new(RequestQueue::new(|| ())));
-        sink.set_ingest_counted(self.counted);
-        Box::new(sink)
     }
 }

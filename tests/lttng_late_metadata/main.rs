@@ -12,22 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use pmdaapm::contract::{OwnSink, Sinks};
 use pmdaapm::sources::lttng::{Collector, RecordFilter};
-use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Limits, Store};
 use test_kit::lttng::{Relayd, at, settings};
-
-struct Joined(Arc<Store>);
-
-impl Sinks for Joined {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(PeerSink::new(
-            &self.0,
-            self.0.catalogue().id("lttng").unwrap(),
-            &Arc::new(RequestQueue::new(|| ())),
-        ))
-    }
-}
 
 /// What the counters have in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +32,7 @@ const METADATA: u32 = 6;
 /// Plays a session. `spoil` may change the replies.
 fn play(relayd: &mut Relayd, spoil: &mut dyn FnMut(u32, Vec<u8>) -> Vec<u8>) -> (Counts, Duration) {
     let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 256 << 20);
-    let sinks = Arc::new(Joined(Arc::clone(&store)));
+    let sinks = store.sinks(store.catalogue().id("lttng").unwrap(), false);
     let filter = RecordFilter::default();
     let mut collector =
         Collector::new("127.0.0.1:5344", settings("*"), filter, sinks, Arc::default());

@@ -6,20 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
-use pmdaapm::contract::{OwnSink, Sinks};
 use pmdaapm::model::{InDom, Now, SourceId, Stamp};
 use pmdaapm::sources::Source;
 use pmdaapm::sources::zorka::collector::Collector;
 use pmdaapm::sources::zorka::{Config, Zorka};
-use pmdaapm::store::{Change, Limits, Peer, PeerSink, RequestQueue, Row, Store};
-
-struct StoreSinks(Arc<Store>, SourceId);
-
-impl Sinks for StoreSinks {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(PeerSink::new(&self.0, self.1, &Arc::new(RequestQueue::new(|| ()))))
-    }
-}
+use pmdaapm::store::{Change, Limits, Peer, Row, Store};
 
 pub struct World {
     pub store: Arc<Store>,
@@ -45,7 +36,7 @@ impl World {
     pub fn limited(config: &Config, state: &str, limits: Limits) -> Self {
         let store = Store::new(pmdaapm::sources::catalogue(), 400, limits, 1 << 20);
         let source = store.catalogue().id("zorka").unwrap();
-        let sinks = Arc::new(StoreSinks(Arc::clone(&store), source));
+        let sinks = store.sinks(source, false);
         let collector = Collector::new(config, sinks, Arc::clone(&store.memory), state)
             .unwrap()
             .known_as(["Web1.example.com".to_owned(), "Web1".to_owned()]);
@@ -58,7 +49,7 @@ impl World {
 
     /// A new collector with the same store, as after a restart with its state files.
     pub fn restart(&mut self, state: &str) {
-        let sinks = Arc::new(StoreSinks(Arc::clone(&self.store), self.source));
+        let sinks = self.store.sinks(self.source, false);
         self.collector =
             Collector::new(&Config::default(), sinks, Arc::clone(&self.store.memory), state)
                 .unwrap();

@@ -4,6 +4,7 @@ mod bound_row;
 mod brought;
 mod rows;
 mod served;
+mod sinks;
 mod told;
 mod totals;
 mod values;
