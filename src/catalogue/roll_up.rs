@@ -62,14 +62,12 @@ pub enum ServiceSum {
     OfRows(RowItem, Option<u32>, RowItem),
 }
 
-/// A counter of the rows of a peer, and that of the rows of its service with the same keys: of `KEY` or
-/// `INSTANCE::KEY` it is `SERVICE::KEY`.
+/// A table of a peer that its service has too: of `KEY` or `INSTANCE::KEY` the row of the service is
+/// `SERVICE::KEY`.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceRows {
-    /// The counter of a peer's row.
-    pub of: RowItem,
-    /// That of the service's.
-    pub sum: RowItem,
+    /// Counters of the peer's rows, and those of the service's: of one table each.
+    pub sums: &'static [(RowItem, RowItem)],
     /// The instance label that has the key. `None`: keys are stacks, frames with a comma between them, the
     /// service is the outermost frame, and there are no labels.
     pub label: Option<&'static str>,
@@ -82,6 +80,14 @@ pub enum ServiceOf {
     Label(&'static str),
     /// By its name.
     Name(fn(&str) -> &str),
+}
+
+impl ServiceRows {
+    /// The table of the peer and that of the service.
+    #[must_use]
+    pub fn tables(&self) -> Option<(TableId, TableId)> {
+        self.sums.first().map(|(of, sum)| (of.table(), sum.table()))
+    }
 }
 
 impl SourceTable {

@@ -7,7 +7,7 @@
 )]
 
 use super::agent::AGENT_INDOM;
-use super::roll_up::SERVICE_INDOM;
+use super::roll_up::{SERVICE_INDOM, ServiceSum, Services};
 use super::table::{CLUSTERS, DYNAMIC_CLUSTER, EXTRA_CLUSTER, PARAM_CLUSTER, SourceTable};
 
 /// PMID clusters are 12 bits, items 10 bits, serial numbers of instance domains 22 bits.
@@ -28,7 +28,7 @@ impl SourceTable {
     /// For a constant: the compiler names the source whose table is wrong.
     ///
     /// # Panics
-    /// An id is out of range.
+    /// An id is out of range, or services have sums of another table.
     pub const fn assert_sound(&self) {
         let last = self.cluster as u32 + CLUSTERS as u32 - 1;
         assert!(self.cluster >= OWN_CLUSTERS, "clusters 0 to 3 are the PMDA's");
@@ -59,12 +59,41 @@ impl SourceTable {
             assert!(is_static(self.cluster, cluster), "a control has a cluster of another use");
             n += 1;
         }
+        if let Some(services) = &self.service {
+            services.assert_sound();
+        }
         n = 0;
         while n < self.params.len() {
             assert!(
                 self.params[n].item.get() as usize == n + 1,
                 "items of parameters have no gaps"
             );
+            n += 1;
+        }
+    }
+}
+
+impl Services {
+    const fn assert_sound(&self) {
+        let mut n = 0;
+        while n < self.sums.len() {
+            let (ServiceSum::Of(_, sum) | ServiceSum::OfRows(_, _, sum)) = self.sums[n];
+            let same = sum.table().index() == self.table.index();
+            assert!(same, "a sum of services is of another table");
+            n += 1;
+        }
+        n = 0;
+        while n < self.rows.len() {
+            let sums = self.rows[n].sums;
+            assert!(!sums.is_empty(), "rows of services have no counter");
+            let mut i = 0;
+            while i < sums.len() {
+                let (of, sum) = sums[i];
+                let same = of.table().index() == sums[0].0.table().index()
+                    && sum.table().index() == sums[0].1.table().index();
+                assert!(same, "rows of services are of several tables");
+                i += 1;
+            }
             n += 1;
         }
     }

@@ -47,7 +47,13 @@ row_metrics! {
     BUCKET_MAX BUCKET 9 "bucket.max" U64 Instant Count "Best sale" "By price.";
 }
 
-const fn table(name: &'static str, cluster: u16, serial: u32, score: RowItem) -> TableDef {
+/// A shared table of its own cluster and instance domain.
+pub(crate) const fn table(
+    name: &'static str,
+    cluster: u16,
+    serial: u32,
+    score: RowItem,
+) -> TableDef {
     TableDef {
         name,
         cluster,

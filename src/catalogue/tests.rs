@@ -32,6 +32,16 @@ listed! {
     };
 }
 
+const ITEM: RowItem = RowItem::new(PARTS, 0);
+const OTHER_ITEM: RowItem = RowItem::new(TableId::new(1), 0);
+const SERVICE: Services = Services {
+    table: PARTS,
+    of_peer: ServiceOf::Label("part"),
+    leaves: &[],
+    sums: &[ServiceSum::Of(WHEELS, ITEM)],
+    rows: &[ServiceRows { sums: &[(OTHER_ITEM, ITEM)], label: None }],
+};
+
 /// The first contradiction.
 fn error(sources: &[SourceTable]) -> String {
     errors(sources).remove(0)
@@ -116,6 +126,15 @@ fn the_compiler_refuses_what_it_can_see() {
     assert!(refused(&|| SourceTable { tables: OUTSIDE, ..TOY }.assert_sound()));
     assert!(refused(&|| SourceTable { cluster: 3, ..OTHER_TOY }.assert_sound()));
     assert!(refused(&|| SourceTable { cluster: 4050, ..OTHER_TOY }.assert_sound()));
+    for (sums, rows) in [
+        (&[ServiceSum::Of(WHEELS, OTHER_ITEM)][..], &[][..]),
+        (&[], &[ServiceRows { sums: &[], label: None }][..]),
+        (&[], &[ServiceRows { sums: &[(ITEM, ITEM), (OTHER_ITEM, ITEM)], label: None }]),
+    ] {
+        let service = Some(Services { sums, rows, ..SERVICE });
+        assert!(refused(&|| SourceTable { service, ..TOY }.assert_sound()), "{sums:?} {rows:?}");
+    }
+    SourceTable { service: Some(SERVICE), ..TOY }.assert_sound();
     assert!(refused(&|| assert_apart(&[TOY, SourceTable { cluster: 127, ..OTHER_TOY }])));
     assert!(refused(&|| assert_apart(&[TOY, SourceTable { indom: serial, ..OTHER_TOY }])));
 }

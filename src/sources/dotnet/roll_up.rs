@@ -49,9 +49,9 @@ const SUMS: &[ServiceSum] = &[
 ];
 
 const ROWS: &[ServiceRows] = &[
-    ServiceRows { of: m::PAUSES, sum: m::SERVICE_PAUSE_HISTOGRAM, label: Some("bucket") },
-    ServiceRows { of: m::EXCEPTION_TYPE, sum: m::SERVICE_EXCEPTION_TYPE, label: Some("type") },
-    ServiceRows { of: m::STACK_SAMPLES, sum: m::SERVICE_STACK_TIME, label: None },
+    ServiceRows { sums: &[(m::PAUSES, m::SERVICE_PAUSE_HISTOGRAM)], label: Some("bucket") },
+    ServiceRows { sums: &[(m::EXCEPTION_TYPE, m::SERVICE_EXCEPTION_TYPE)], label: Some("type") },
+    ServiceRows { sums: &[(m::STACK_SAMPLES, m::SERVICE_STACK_TIME)], label: None },
 ];
 
 const LEAVES: &[RollUp] = &[

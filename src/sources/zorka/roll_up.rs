@@ -30,16 +30,17 @@ const SUMS: &[ServiceSum] = &[
 ];
 
 const ROWS: &[ServiceRows] = &[
-    ServiceRows { of: m::TYPE_HISTOGRAM, sum: m::SERVICE_HISTOGRAM, label: Some("bucket") },
+    ServiceRows { sums: &[(m::TYPE_HISTOGRAM, m::SERVICE_HISTOGRAM)], label: Some("bucket") },
     ServiceRows {
-        of: m::METHOD_SELF_TIME,
-        sum: m::SERVICE_METHOD_SELF_TIME,
+        sums: &[
+            (m::METHOD_SELF_TIME, m::SERVICE_METHOD_SELF_TIME),
+            (m::METHOD_COUNT, m::SERVICE_METHOD_COUNT),
+            (m::METHOD_ERRORS, m::SERVICE_METHOD_ERRORS),
+            (m::METHOD_TIME, m::SERVICE_METHOD_TIME),
+        ],
         label: Some("method"),
     },
-    ServiceRows { of: m::METHOD_COUNT, sum: m::SERVICE_METHOD_COUNT, label: Some("method") },
-    ServiceRows { of: m::METHOD_ERRORS, sum: m::SERVICE_METHOD_ERRORS, label: Some("method") },
-    ServiceRows { of: m::METHOD_TIME, sum: m::SERVICE_METHOD_TIME, label: Some("method") },
-    ServiceRows { of: m::STACK_TIME, sum: m::SERVICE_STACK_TIME, label: None },
+    ServiceRows { sums: &[(m::STACK_TIME, m::SERVICE_STACK_TIME)], label: None },
 ];
 
 const LEAVES: &[RollUp] = &[

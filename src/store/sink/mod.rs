@@ -229,7 +229,7 @@ impl PeerSink {
         }
         self.deliver_service(true);
         self.flush();
-        self.member = None;
+        (self.served, self.member) = (None, None);
         if let Some(peer) = self.peer.take() {
             self.store.detach(&peer, &self.requests, departure, self.now);
         }

@@ -163,32 +163,34 @@ impl PeerSink {
             Some(sum) => served.add(sum, value),
             None => {}
         }
-        if !is_set && let Some(rows) = services.rows.iter().find(|rows| rows.of == item) {
-            self.count_row(slot, rows.sum, value);
+        let mut rows = services.rows.iter().flat_map(|rows| rows.sums);
+        if !is_set && let Some((_, sum)) = rows.find(|(of, _)| *of == item) {
+            self.count_row(slot, *sum, value);
         }
     }
 
     /// A slot is bound to a row of the peer: in the table of the service to that of the same key.
     pub(super) fn serve_bind(&mut self, table: TableId, slot: u32, key: Option<&str>) {
-        let Some(rows) = self.rows_of_service(table) else { return };
+        let Some((rows, of_service)) = self.rows_of_service(table) else { return };
         let Some(served) = self.served.take() else { return };
         let own = key.map(|key| served.own(key));
-        self.bind_row(rows.sum.table(), slot, served.key(&rows, own).as_deref());
+        self.bind_row(of_service, slot, served.key(&rows, own).as_deref());
         if let Some(own) = rows.label.zip(own) {
-            self.label_row(rows.sum.table(), slot, &served.service, Some(own));
+            self.label_row(of_service, slot, &served.service, Some(own));
         }
         self.served = Some(served);
     }
 
-    fn rows_of_service(&self, table: TableId) -> Option<ServiceRows> {
+    /// What services have of a table of the peer, and their table.
+    fn rows_of_service(&self, table: TableId) -> Option<(ServiceRows, TableId)> {
         let mut all = self.table.service.iter().flat_map(|services| services.rows);
-        all.find(|rows| rows.of.table() == table).copied()
+        all.find_map(|rows| rows.tables().filter(|(of, _)| *of == table).map(|(_, to)| (*rows, to)))
     }
 
     /// All slots of a table of the peer are free: in the table of the service too.
     pub(super) fn serve_free(&mut self, table: TableId) {
-        if let Some(rows) = self.rows_of_service(table) {
-            self.free_rows(rows.sum.table());
+        if let Some((_, of_service)) = self.rows_of_service(table) {
+            self.free_rows(of_service);
         }
     }
 

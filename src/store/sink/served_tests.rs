@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::PeerSink;
+use crate::catalogue::testkit::table;
 use crate::catalogue::{
     Catalogue, InDomDef, ServiceOf, ServiceRows, ServiceSum, Services, SourceTable, TableDef,
 };
@@ -40,19 +41,6 @@ row_metrics! {
     FLOCK_WAY_TIME FLOCK_WAYS 0 "flock.way.time" U64 Counter Nanoseconds "Time" "By way.";
 }
 
-const fn table(name: &'static str, cluster: u16, serial: u32, score: RowItem) -> TableDef {
-    TableDef {
-        name,
-        cluster,
-        indom: InDomDef { serial, oneline: "Rows", help: "Of a table." },
-        of_peer: false,
-        max: 1000,
-        per_peer: 0,
-        score,
-        initial: Vec::new,
-    }
-}
-
 const SERVICE: Services = Services {
     table: FLOCKS,
     of_peer: ServiceOf::Label("flock"),
@@ -64,8 +52,8 @@ const SERVICE: Services = Services {
         ServiceSum::OfRows(FIELD_SEEDS, Some(0), FLOCK_LEFT),
     ],
     rows: &[
-        ServiceRows { of: FIELD_SEEDS, sum: FLOCK_FIELD_SEEDS, label: Some("field") },
-        ServiceRows { of: WAY_TIME, sum: FLOCK_WAY_TIME, label: None },
+        ServiceRows { sums: &[(FIELD_SEEDS, FLOCK_FIELD_SEEDS)], label: Some("field") },
+        ServiceRows { sums: &[(WAY_TIME, FLOCK_WAY_TIME)], label: None },
     ],
 };
 
