@@ -17,7 +17,7 @@ pub(crate) fn dirs() -> Vec<String> {
     if let Ok(dirs) = std::env::var("CTF_TRACES") {
         return dirs.split(':').map(str::to_owned).collect();
     }
-    // Benches are in the workspace's root and in crates/*.
+    // Benches are in the workspace's root and in crates/* and tests/kit.
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let all = ["../shared/data/lttng/ust-c-all/trace", "qa/corpus/lttng/ust216-ctf-2/trace"];
     let places = [here.clone(), here.join("../..")];
