@@ -219,7 +219,9 @@ fn generic_rooms_name_no_protocol() {
             // `now.monotonic` is the monotonic clock.
             let mono = ["mono::", "\"mono", "Mono "].iter().any(|word| line.contains(word));
             if mono
-                || ["profiler", "lttng", "zorka", "dotnet"].iter().any(|word| lower.contains(word))
+                || ["profiler", "lttng", "zorka", "dotnet", "jvm", "hsperf"]
+                    .iter()
+                    .any(|word| lower.contains(word))
             {
                 faults.push(format!("{inner}: {}", line.trim()));
             }

@@ -6,11 +6,12 @@ use super::metrics as m;
 use super::process::{Bounds, State, Usage, Who};
 use super::reader::{Reader, Reading};
 use super::reason::overflow_words;
-use super::state::{Facts, Figures, Longest, POOLS};
+use super::rows::{Rows, SYSTEM, USER};
+use super::state::{Facts, Figures, Longest};
 use super::wire::Refusal;
 use crate::contract::Sink;
 use crate::contract::{Identity, Service, Update};
-use crate::model::{Condition, MetricItem, RowItem, TableId, Value};
+use crate::model::{Condition, MetricItem, Value};
 use crate::read::glob;
 
 /// Time that a JVM may need until its performance data is ready.
@@ -18,10 +19,6 @@ const STARTING: Duration = Duration::from_secs(10);
 
 /// Time after which what a JVM says of itself is complete.
 const COMPLETE: Duration = Duration::from_millis(1_500);
-
-/// Slots of the modes of processor time.
-const USER: u32 = 0;
-const SYSTEM: u32 = 1;
 
 /// A counter or gauge of the performance data, and whether its metric has 32 bits.
 type Shown = (MetricItem, bool, fn(&Figures) -> Option<u64>);
@@ -80,10 +77,10 @@ pub(crate) struct Meter {
     before: Option<(u64, u64)>,
     /// All that it has counted counts for its service; `false`: what comes.
     is_new: bool,
-    /// Rows that are bound: collectors, pools, modes of processor time.
-    collectors: [bool; 3],
-    modes: bool,
-    pools: [Option<&'static str>; POOLS],
+    rows: Rows,
+    /// What the instance is labelled with.
+    labels: Vec<(&'static str, String)>,
+    shown_via: &'static str,
 }
 
 impl Meter {
@@ -107,9 +104,9 @@ impl Meter {
             last_cause: String::new(),
             longest: Longest::default(),
             shown_longest: None,
-            collectors: [false; 3],
-            modes: false,
-            pools: [None; POOLS],
+            rows: Rows::default(),
+            labels: Vec::new(),
+            shown_via: "",
         }
     }
 
@@ -121,7 +118,7 @@ impl Meter {
         (self.shown_state, self.figures, self.region) = (None, None, None);
         self.last_cause.clear();
         self.shown_longest = None;
-        (self.collectors, self.pools, self.modes) = ([false; 3], [None; POOLS], false);
+        (self.rows, self.shown_via) = (Rows::default(), "");
     }
 
     /// What the host knows of it.
@@ -140,15 +137,20 @@ impl Meter {
         patterns.iter().any(|pattern| glob(pattern.as_bytes(), self.name().as_bytes()))
     }
 
-    /// Its instance is called otherwise than its name says by now.
+    /// Its instance has another name or other labels than it would have by now.
     pub(crate) const fn is_renamed(&self) -> bool {
         self.renamed
     }
 
-    /// What its name is made of has been read anew.
+    /// What its name and labels are made of has been read anew.
     fn named(&mut self) {
-        let shown = self.instance.rsplit_once(':');
-        self.renamed = shown.is_some_and(|(shown, _)| shown != self.name());
+        self.renamed = !self.instance.is_empty() && self.labels != self.labels();
+    }
+
+    /// The host knows it otherwise now: by the name of its user, say. It is the same program.
+    pub(crate) fn known_as(&mut self, who: Who) {
+        (self.who.owner, self.who.container) = (who.owner, who.container);
+        self.named();
     }
 
     /// It can be introduced: it was read, or will not be. What a JVM says of itself comes a moment after
@@ -196,29 +198,14 @@ impl Meter {
     /// Introduces the process.
     pub(crate) fn start(&mut self, sink: &mut dyn Sink) {
         let name = self.name().to_owned();
-        let who = &self.who;
-        self.instance = format!("{name}:{}", who.pid);
+        self.instance = format!("{name}:{}", self.who.pid);
         self.renamed = false;
-        let facts = self.reader.facts();
-        let mut labels = vec![
-            ("service", name.clone()),
-            ("pid", who.pid.to_string()),
-            ("container_pid", who.inner_pid.to_string()),
-            ("user", who.owner.clone()),
-        ];
-        if let Some(container) = &who.container {
-            labels.push(("container", container.clone()));
-        }
-        if let Some(facts) = facts {
-            let version = facts.version.as_deref().map(|version| ("jdk", version.to_owned()));
-            let collector = facts.collector.map(|kind| ("collector", kind.name().to_owned()));
-            let vendor = facts.vendor.as_deref().map(|vendor| ("vendor", vendor.to_owned()));
-            labels.extend([version, collector, vendor].into_iter().flatten());
-        }
+        self.labels = self.labels();
+        let (who, facts) = (&self.who, self.reader.facts());
         sink.update(Update::Identity(Identity {
             name: self.instance.clone(),
             peer: format!("process {}", who.pid),
-            labels,
+            labels: self.labels.clone(),
             resumes: true,
             process: Some(format!("{}@{}", who.pid, who.start)),
             service: Some(self.service(name)),
@@ -229,7 +216,6 @@ impl Meter {
         if let Some(started) = who.started {
             sink.update(Update::Set { item: m::START_TIME, value: Value::I64(started) });
         }
-        text(m::VIA, self.via, sink);
         text(m::COMMAND, &who.command, sink);
         if let Some(facts) = facts {
             tell(facts, sink);
@@ -237,6 +223,27 @@ impl Meter {
         let more = u64::from(self.is_new);
         sink.update(Update::RowCount { slot: 0, item: m::SERVICE_STARTS, more });
         self.tick(sink);
+    }
+
+    /// Labels of the instance: what is known by now.
+    fn labels(&self) -> Vec<(&'static str, String)> {
+        let who = &self.who;
+        let mut labels = vec![
+            ("service", self.name().to_owned()),
+            ("pid", who.pid.to_string()),
+            ("container_pid", who.inner_pid.to_string()),
+            ("user", who.owner.clone()),
+        ];
+        if let Some(container) = &who.container {
+            labels.push(("container", container.clone()));
+        }
+        if let Some(facts) = self.reader.facts() {
+            let version = facts.version.as_deref().map(|version| ("jdk", version.to_owned()));
+            let collector = facts.collector.map(|kind| ("collector", kind.name().to_owned()));
+            let vendor = facts.vendor.as_deref().map(|vendor| ("vendor", vendor.to_owned()));
+            labels.extend([version, collector, vendor].into_iter().flatten());
+        }
+        labels
     }
 
     /// Its service.
@@ -291,7 +298,7 @@ impl Meter {
         let new = reading.figures;
         self.longest.feed(now, &new);
         self.figures(&new, sink);
-        self.rows(&new, sink);
+        self.rows.read(&self.instance, &new, sink);
         let max = self.longest.longest(now);
         if self.shown_longest != max {
             self.shown_longest = max;
@@ -313,27 +320,6 @@ impl Meter {
         }
     }
 
-    /// Collectors and pools.
-    fn rows(&mut self, new: &Figures, sink: &mut dyn Sink) {
-        for (slot, (one, bound)) in (0..).zip(new.collections.iter().zip(&mut self.collectors)) {
-            let Some(one) = one else { continue };
-            if !std::mem::replace(bound, true) {
-                row(&self.instance, m::COLLECTORS, slot, ("collector", one.row), sink);
-            }
-            cell(slot, m::GC_COUNT, Some(one.count), sink);
-            cell(slot, m::GC_TIME, one.time, sink);
-        }
-        for (slot, (pool, bound)) in (0..).zip(new.pools.iter().zip(&mut self.pools)) {
-            let Some(pool) = pool else { continue };
-            if bound.replace(pool.row) != Some(pool.row) {
-                row(&self.instance, m::POOLS, slot, ("pool", pool.row), sink);
-            }
-            cell(slot, m::POOL_USED, pool.used, sink);
-            cell(slot, m::POOL_COMMITTED, pool.committed, sink);
-            cell(slot, m::POOL_MAX, pool.max, sink);
-        }
-    }
-
     /// It is no longer read: what it said last is not what it is.
     fn hide(&mut self, sink: &mut dyn Sink) {
         if self.figures.is_none() {
@@ -341,16 +327,11 @@ impl Meter {
         }
         self.figures(&Figures::default(), sink);
         (self.figures, self.region, self.shown_longest) = (None, None, None);
-        for item in [m::PAUSE_MAX, m::OVERFLOW, m::ENTRIES] {
+        self.last_cause.clear();
+        for item in [m::PAUSE_MAX, m::LAST_CAUSE, m::OVERFLOW, m::ENTRIES] {
             set(item, None, sink);
         }
-        for (slot, _) in (0..).zip(&self.collectors).filter(|(_, bound)| **bound) {
-            [m::GC_COUNT, m::GC_TIME].into_iter().for_each(|item| unset(slot, item, sink));
-        }
-        for (slot, _) in (0..).zip(&self.pools).filter(|(_, bound)| bound.is_some()) {
-            let items = [m::POOL_USED, m::POOL_COMMITTED, m::POOL_MAX];
-            items.into_iter().for_each(|item| unset(slot, item, sink));
-        }
+        self.rows.hide(&self.instance, sink);
     }
 
     /// Figures of the process, by /proc.
@@ -358,14 +339,7 @@ impl Meter {
         set(m::WORKING_SET, usage.resident.map(Value::U64), sink);
         set(m::SWAP, usage.swap.map(Value::U64), sink);
         set(m::THREADS_NATIVE, usage.threads.map(|threads| sized(true, threads)), sink);
-        let (user, system) = usage.cpu;
-        for (slot, mode, time) in [(USER, "user", user), (SYSTEM, "system", system)] {
-            if !self.modes {
-                row(&self.instance, m::MODES, slot, ("mode", mode), sink);
-            }
-            sink.update(Update::RowSet { slot, item: m::CPU_TIME, value: time });
-        }
-        self.modes = true;
+        self.rows.usage(&self.instance, usage.cpu, sink);
         self.cpu = Some(usage.cpu);
     }
 
@@ -386,6 +360,11 @@ impl Meter {
         size_of::<Self>()
             + self.reader.memory()
             + texts.map(|text| text.capacity()).iter().sum::<usize>()
+            + self
+                .labels
+                .iter()
+                .map(|(_, text)| text.capacity() + size_of::<(&str, String)>())
+                .sum::<usize>()
     }
 
     /// About once a second: it is there, whether it is read or not.
@@ -393,6 +372,9 @@ impl Meter {
         sink.update(Update::Message);
         if !matches!(self.state, State::Read(_)) {
             self.hide(sink);
+        }
+        if std::mem::replace(&mut self.shown_via, self.via) != self.via {
+            text(m::VIA, self.via, sink);
         }
         if self.shown_state.as_ref() == Some(&self.state) {
             return;
@@ -412,7 +394,7 @@ impl Meter {
 
     /// It is no longer read, at least not by this name.
     pub(crate) fn end(&mut self, why: &str, sink: &mut dyn Sink) {
-        self.is_new = false;
+        (self.is_new, self.before) = (false, None);
         sink.update(Update::Set { item: m::STATE, value: Value::U32(GONE) });
         sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
     }
@@ -448,28 +430,6 @@ fn set(item: MetricItem, value: Option<Value>, sink: &mut dyn Sink) {
 
 fn sized(small: bool, value: u64) -> Value {
     if small { Value::U32(u32::try_from(value).unwrap_or(u32::MAX)) } else { Value::U64(value) }
-}
-
-fn row(
-    instance: &str,
-    table: TableId,
-    slot: u32,
-    label: (&'static str, &str),
-    sink: &mut dyn Sink,
-) {
-    let key = format!("{instance}::{}", label.1);
-    sink.update(Update::Row { table, slot, key: Some(&key) });
-    sink.update(Update::RowLabels { table, slot, labels: &[("process", instance), label] });
-}
-
-fn cell(slot: u32, item: RowItem, value: Option<u64>, sink: &mut dyn Sink) {
-    if let Some(value) = value {
-        sink.update(Update::RowSet { slot, item, value });
-    }
-}
-
-fn unset(slot: u32, item: RowItem, sink: &mut dyn Sink) {
-    sink.update(Update::RowUnset { slot, item });
 }
 
 /// What is missing of a region that was read, in words; empty: nothing.

@@ -3,8 +3,9 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value as Json, json};
 
 use super::*;
-use crate::model::{MetricDef, RowItem};
+use crate::model::{MetricDef, RowItem, TableId};
 use crate::sources::jvm::Hints;
+use crate::sources::jvm::state::POOLS;
 use crate::sources::jvm::tests::captures;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -188,13 +189,62 @@ fn a_process_is_new_to_its_service_once() {
     meter.start(&mut again);
     assert!(is_new(&again));
     // It has another name now.
+    meter.before = Some((1, 2));
     meter.end("its name is another one now", &mut again);
     meter.again();
     let mut renamed = Seen::default();
     meter.start(&mut renamed);
+    let service = renamed.identity.as_ref().and_then(|identity| identity.service.clone()).unwrap();
+    assert_eq!(service.before, [], "its old name has counted from there");
     meter.read(&region, SECOND, 3 * SECOND, &mut renamed);
     assert_eq!((is_new(&renamed), renamed.sums["service.starts"]), (false, 0));
     assert!(!renamed.values.is_empty() && !renamed.rows.is_empty(), "all is shown anew");
+}
+
+#[test]
+fn a_row_that_is_there_no_longer_has_no_values() {
+    let (_, region, _) =
+        captures().into_iter().find(|(file, ..)| file.contains("jdk8-par")).unwrap();
+    let (mut meter, mut seen) = shown(&region, false);
+    let mut figures = meter.figures.unwrap();
+    let used = |seen: &Seen| {
+        let rows = seen.rows.iter().filter(|((name, _), _)| *name == "memory.pool.used");
+        rows.map(|((_, key), used)| (key.rsplit("::").next().unwrap().to_owned(), *used)).collect()
+    };
+    let before: BTreeMap<String, u64> = used(&seen);
+    // The old generation is lost by damage, and those behind it move up.
+    let at = figures.pools.iter().flatten().position(|pool| pool.row == "old").unwrap();
+    figures.pools[at..].rotate_left(1);
+    figures.pools[POOLS - 1] = None;
+    figures.collections[1] = None;
+    meter.rows.read(&meter.instance, &figures, &mut seen);
+    let mut left = before.clone();
+    left.remove("old");
+    assert_eq!(used(&seen), left);
+    assert!(!seen.rows.keys().any(|(name, key)| *name == "gc.count" && key.ends_with("::full")));
+    let (_, fresh) = shown(&region, false);
+    meter.read(&region, SECOND, 2 * SECOND, &mut seen);
+    assert_eq!(seen.rows, fresh.rows, "all of it is back");
+}
+
+#[test]
+fn what_is_known_later_is_a_label_too() {
+    let (_, region, _) = captures().swap_remove(0);
+    let labels = |seen: &Seen| seen.identity.as_ref().unwrap().labels.clone();
+    let (mut meter, mut seen) = (meter(false), Seen::default());
+    meter.unread(State::Denied("only root".to_owned()));
+    meter.start(&mut seen);
+    assert!(!meter.is_renamed() && labels(&seen).iter().all(|(label, _)| *label != "jdk"));
+    meter.via("file");
+    meter.learn(&region, SECOND);
+    assert!(meter.is_renamed());
+    meter.again();
+    meter.start(&mut seen);
+    assert!(labels(&seen).iter().any(|(label, _)| *label == "jdk"));
+    assert_eq!(seen.values["process.via"], json!("file"));
+    assert!(!meter.is_renamed());
+    meter.known_as(Who { owner: "www-data".to_owned(), ..meter.who().clone() });
+    assert!(meter.is_renamed(), "its user has a name by now");
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod process;
 mod reader;
 mod reason;
 mod roll_up;
+mod rows;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::region::{Closed, Region, open};
 use crate::host::{self, Glance, Host, Interest, Known, Named, Visit, container};
-use crate::sources::jvm::locate::{Located, locate};
+use crate::sources::jvm::locate::{Located, Mapping, locate};
 use crate::sources::jvm::name::of_command_line;
 use crate::sources::jvm::process::Who;
 use crate::sources::jvm::reader::Hints;
@@ -31,6 +31,8 @@ pub(super) enum Report {
 pub(super) enum Access {
     /// It is open.
     Open(Region),
+    /// It is the one that was open at the look before.
+    Kept(Told),
     /// This user may not read it: why, and what to do.
     Denied(String),
     /// There is none, or it is not read: why.
@@ -40,14 +42,26 @@ pub(super) enum Access {
 /// What was reported of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    Open((u64, u64)),
+    /// By its mapping: device and inode, as the map has them.
+    Open((u32, u32), u64),
     Closed(String),
+}
+
+/// A JVM as it was reported: one that has changed is reported again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// Name of the main thread.
+    comm: Vec<u8>,
+    owner: String,
+    command: String,
+    told: Told,
 }
 
 impl Access {
     fn told(&self) -> Told {
         match self {
-            Self::Open(region) => Told::Open(region.id),
+            Self::Open(region) => Told::Open(region.mapped.0, region.mapped.1),
+            Self::Kept(told) => told.clone(),
             Self::Denied(why) | Self::Off(why) => Told::Closed(why.clone()),
         }
     }
@@ -61,8 +75,8 @@ struct Shared {
     host: Arc<Host>,
     /// Time of this process's start in clock ticks since boot.
     began: u64,
-    /// The JVMs: name of the main thread, and what was reported of each.
-    known: Known<(Vec<u8>, Told)>,
+    /// The JVMs.
+    known: Known<Shown>,
     /// There are at most as many reports as changes of processes.
     reports: UnboundedSender<Report>,
 }
@@ -75,7 +89,7 @@ impl Finder {
     }
 
     /// The JVMs that are known.
-    pub(super) fn known(&self) -> &Known<(Vec<u8>, Told)> {
+    pub(super) fn known(&self) -> &Known<Shown> {
         &self.0.known
     }
 }
@@ -89,9 +103,20 @@ impl Shared {
 
     /// A look has come back in time.
     fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
-        self.known.tell(who.pid, who.start, (comm, access.told()), || {
+        let (owner, command) = (who.owner.clone(), who.command.clone());
+        let shown = Shown { comm, owner, command, told: access.told() };
+        self.known.tell(who.pid, who.start, shown, || {
             let _ = self.reports.send(Report::Found(Box::new(who), access));
         });
+    }
+
+    /// The region that is open already: it stays readable when its name is gone, and is not opened again. A
+    /// program that is another one may have a file of the same number.
+    fn kept(&self, who: &Who, area: Option<&Mapping>) -> Option<Access> {
+        let (area, known) = (area?, self.known.get(who.pid, who.start)?);
+        let same =
+            known.told == Told::Open(area.device, area.inode) && known.command == who.command;
+        same.then_some(Access::Kept(known.told))
     }
 
     fn who(&self, glance: &Glance, start: Start<'_>) -> Who {
@@ -143,15 +168,15 @@ impl host::Finder for Finder {
         let command = process.read_most("cmdline", COMMAND).unwrap_or_default();
         let environment = process.read_most("environ", ENVIRONMENT).unwrap_or_default();
         let texts = Start { command: &command, environment: &environment };
-        let Some(access) = access(glance, located.as_ref(), texts, visit.number, &shared.host)
-        else {
-            return none(shared);
-        };
+        let who = shared.who(glance, texts);
+        let area = located.as_ref().and_then(|located| located.area.as_ref());
+        let kept = shared.kept(&who, area).map(|kept| Some(Some(kept)));
+        let look = || access(glance, located.as_ref(), texts, visit.number, &shared.host);
+        let Some(access) = kept.unwrap_or_else(look) else { return none(shared) };
         let interest = match access {
-            Some(Access::Open(_)) => Interest::Seldom,
+            Some(Access::Open(_) | Access::Kept(_)) => Interest::Seldom,
             Some(_) | None => Interest::Often,
         };
-        let who = shared.who(glance, texts);
         let report = access.map(|access| {
             Box::new(move || shared.looked(who, comm, access)) as Box<dyn FnOnce() + Send>
         });

@@ -52,6 +52,8 @@ struct Process {
     ticks: u32,
     /// Readings since a limit turned it away.
     refused: u8,
+    /// It has ended: all is read once more.
+    last: bool,
 }
 
 impl Live {
@@ -90,15 +92,17 @@ impl Live {
     fn found(&mut self, mut who: Who, access: Access) {
         let pid = who.pid;
         let mut before = None;
-        if let Some(known) = self.read.get(&pid) {
-            if known.meter.who().start != who.start {
+        match self.read.get_mut(&pid) {
+            Some(known) if known.meter.who().start != who.start => {
                 self.gone(pid, ENDED);
-            } else if known.is_another(&access) {
+            }
+            Some(known) if known.is_another(&who, &access) => {
                 // Of the process only the processor time is that of both programs.
                 who.is_new = true;
-                before = known.meter.processor_time();
-                self.gone(pid, ANOTHER);
+                before = self.gone(pid, ANOTHER).or_else(|| used(&self.host, &who));
             }
+            Some(known) => known.meter.known_as(who.clone()),
+            None => {}
         }
         if !self.read.contains_key(&pid) && self.room() == 0 {
             self.turned_away.insert(pid);
@@ -126,20 +130,25 @@ impl Live {
         again
     }
 
-    /// What was known by this id is no longer.
-    fn gone(&mut self, pid: u32, why: &'static str) {
-        if let Some(mut process) = self.read.remove(&pid) {
-            // The region outlives the process, with all that it has counted.
-            process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
-            process.end(why);
-        }
+    /// What was known by this id is no longer. Returns the processor time that it has counted.
+    fn gone(&mut self, pid: u32, why: &'static str) -> Option<(u64, u64)> {
+        let mut process = self.read.remove(&pid)?;
+        // The region outlives the process, with all that it has counted.
+        process.last = true;
+        process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
+        let counted = process.meter.processor_time();
+        process.end(why);
+        counted
     }
 
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
         let Self { host, sinks, patterns, buffer, .. } = self;
         self.read.values_mut().for_each(|process| process.tick(host, sinks, patterns, buffer));
-        self.charge.set(self.read.values().map(|process| process.meter.memory()).sum());
+        // One that is large is seldom read.
+        buffer.shrink_to(limits::LARGE);
+        let processes: usize = self.read.values().map(|process| process.meter.memory()).sum();
+        self.charge.set(processes + self.buffer.capacity());
     }
 
     /// Ends all without a fault.
@@ -150,27 +159,48 @@ impl Live {
 
 impl Process {
     fn new(meter: Meter) -> Self {
-        let (found, ticks) = (now().monotonic, 0);
-        Self { meter, region: None, id: None, sink: None, found, looks: 0, ticks, refused: 0 }
+        let found = now().monotonic;
+        Self {
+            meter,
+            region: None,
+            id: None,
+            sink: None,
+            found,
+            looks: 0,
+            ticks: 0,
+            refused: 0,
+            last: false,
+        }
     }
 
-    /// It is another JVM that has this region, in the same process.
-    fn is_another(&self, access: &Access) -> bool {
-        let Access::Open(region) = access else { return false };
-        self.id.is_some_and(|id| id != region.id)
+    /// It is another program that runs in the same process: by its region, else by its command line, which is
+    /// empty for a moment.
+    fn is_another(&self, who: &Who, access: &Access) -> bool {
+        let old = &self.meter.who().command;
+        match (self.id, access) {
+            (_, Access::Kept(_)) => false,
+            (Some(id), Access::Open(region)) => id != region.id,
+            _ => !who.command.is_empty() && !old.is_empty() && who.command != *old,
+        }
     }
 
     fn access(&mut self, access: Access) {
-        self.region = None;
         match access {
+            Access::Kept(_) => {}
             Access::Open(region) => {
                 self.meter.via(region.via);
                 self.id = Some(region.id);
                 self.region = Some(region);
             }
-            Access::Denied(why) => self.meter.unread(State::Denied(why)),
-            Access::Off(why) => self.meter.unread(State::Refused(why)),
+            Access::Denied(why) => self.unread(State::Denied(why)),
+            Access::Off(why) => self.unread(State::Refused(why)),
         }
+    }
+
+    fn unread(&mut self, state: State) {
+        self.region = None;
+        self.meter.via("");
+        self.meter.unread(state);
     }
 
     fn tick(
@@ -189,6 +219,11 @@ impl Process {
             }
             if !self.meter.is_known(age) || self.sink.is_none() && !self.meter.is_wanted(patterns) {
                 return;
+            }
+            if let (true, Some(sink)) = (read, &mut self.sink) {
+                // What came since the last reading is the old name's.
+                sink.at(at);
+                self.meter.read(buffer, age, at.monotonic, &mut **sink);
             }
             self.introduce(sinks, at);
         }
@@ -209,7 +244,8 @@ impl Process {
         }
         // Not of all in the same second, but soon of each.
         let (pid, start) = (self.meter.who().pid, self.meter.who().start);
-        let is_due = |each| self.ticks == 0 || self.ticks.wrapping_add(pid).is_multiple_of(each);
+        let always = self.ticks == 0 || self.last;
+        let is_due = |each| always || self.ticks.wrapping_add(pid).is_multiple_of(each);
         if is_due(USAGE)
             && let Some(process) = host.proc().open(pid)
             && let Some(usage) = usage(&process, start)
@@ -227,14 +263,23 @@ impl Process {
     /// Copies the region, a large one not each time. `false`: there is no copy.
     fn copy(&mut self, buffer: &mut Vec<u8>) -> bool {
         let Some(region) = &self.region else { return false };
-        let rests =
-            self.meter.want() > limits::LARGE && !self.looks.is_multiple_of(limits::LARGE_EVERY);
+        let rests = self.meter.want() > limits::LARGE
+            && !self.last
+            && !self.looks.is_multiple_of(limits::LARGE_EVERY);
         self.looks = self.looks.wrapping_add(1);
-        if rests || region.read(self.meter.want(), buffer).is_err() {
+        if rests {
             return false;
         }
+        let mut read = region.read(self.meter.want(), buffer);
         // Its size is known by its begin, and it grows.
-        !self.meter.needs_more(buffer) || region.read(self.meter.want(), buffer).is_ok()
+        if read.is_ok() && self.meter.needs_more(buffer) {
+            read = region.read(self.meter.want(), buffer);
+        }
+        if let Err(e) = &read {
+            // It may be again: it stays open.
+            self.meter.unread(State::Refused(format!("its performance data cannot be read: {e}")));
+        }
+        read.is_ok()
     }
 
     fn introduce(&mut self, sinks: &Arc<dyn Sinks>, at: Now) {
@@ -259,4 +304,9 @@ impl Process {
             sink.end(Departure::regular(why));
         }
     }
+}
+
+/// Processor time of a process, user and system, in ns.
+fn used(host: &Host, who: &Who) -> Option<(u64, u64)> {
+    usage(&host.proc().open(who.pid)?, who.start).map(|usage| usage.cpu)
 }

@@ -45,6 +45,8 @@ pub(super) struct Region {
     pub(super) via: &'static str,
     /// Device and inode: another file is another region.
     pub(super) id: (u64, u64),
+    /// Device and inode as the map of the process has them.
+    pub(super) mapped: ((u32, u32), u64),
 }
 
 /// Why a region is not open.
@@ -83,7 +85,7 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
     let path = format!("map_files/{}", area.map_file());
     let by_mapping = rustix::fs::openat(process.file(), path, FOUND, Mode::empty());
     if let Ok(found) = by_mapping {
-        return opened(&found, "mapping", glance, &mounts);
+        return opened(&found, "mapping", glance, (&mounts, area));
     }
     let mut refused = None;
     // As printed, which has the path of a chroot in front, and as the process sees it.
@@ -95,7 +97,7 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
             Err(_) => continue,
         };
         // On overlayfs old kernels tell another device and inode in the map.
-        match opened(&found, "file", glance, &mounts) {
+        match opened(&found, "file", glance, (&mounts, area)) {
             Ok(region) if area.inode == region.id.1 || is_overlay(&found, &mounts) => {
                 return Ok(region);
             }
@@ -122,7 +124,7 @@ fn opened(
     found: &OwnedFd,
     via: &'static str,
     glance: &Glance,
-    mounts: &[u8],
+    (mounts, area): (&[u8], &Mapping),
 ) -> Result<Region, Closed> {
     // What the kernel knows of a file. No file system is asked.
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
@@ -153,7 +155,7 @@ fn opened(
         return Err(Closed::Refused("the limit of open files (ulimit -n) of the PMDA is reached"));
     }
     let id = (rustix::fs::makedev(device.0, device.1), stat.stx_ino);
-    Ok(Region { file: File::from(file), via, id })
+    Ok(Region { file: File::from(file), via, id, mapped: (area.device, area.inode) })
 }
 
 fn is_overlay(found: &OwnedFd, mounts: &[u8]) -> bool {

@@ -1,0 +1,125 @@
+//! Rows of one process: its collectors, pools and modes of processor time.
+
+use super::metrics as m;
+use super::state::{Figures, POOLS};
+use crate::contract::{Sink, Update};
+use crate::model::{RowItem, TableId};
+
+/// Slots of the modes of processor time.
+pub(super) const USER: u32 = 0;
+pub(super) const SYSTEM: u32 = 1;
+
+const COLLECTOR: [RowItem; 2] = [m::GC_COUNT, m::GC_TIME];
+const POOL: [RowItem; 3] = [m::POOL_USED, m::POOL_COMMITTED, m::POOL_MAX];
+
+/// The rows that slots are bound to.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    collectors: [Option<&'static str>; 3],
+    pools: [Option<&'static str>; POOLS],
+    modes: bool,
+}
+
+/// One table: what its slots are bound to, and the label of its keys.
+struct Slots<'a, const N: usize> {
+    table: TableId,
+    label: &'static str,
+    items: [RowItem; N],
+    bound: &'a mut [Option<&'static str>],
+}
+
+impl<const N: usize> Slots<'_, N> {
+    /// Binds slots to rows. A row that is there no longer has no values; all of them go before a slot gets
+    /// another one, which may be the row of the slot before.
+    fn bind(&mut self, instance: &str, rows: &[Option<&'static str>], sink: &mut dyn Sink) {
+        for ((slot, bound), row) in (0..).zip(&mut *self.bound).zip(rows) {
+            if bound.is_some() && bound != row {
+                *bound = None;
+                unset(slot, self.items, sink);
+            }
+        }
+        for ((slot, bound), row) in (0..).zip(&mut *self.bound).zip(rows) {
+            if let Some(name) = row.filter(|_| bound.is_none()) {
+                *bound = Some(name);
+                bind(instance, self.table, slot, (self.label, name), sink);
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// Shows collectors and pools.
+    pub(super) fn read(&mut self, instance: &str, new: &Figures, sink: &mut dyn Sink) {
+        self.collectors().bind(instance, &new.collections.map(|one| one.map(|one| one.row)), sink);
+        self.pools().bind(instance, &new.pools.map(|pool| pool.map(|pool| pool.row)), sink);
+        for (slot, one) in (0..).zip(&new.collections) {
+            let Some(one) = one else { continue };
+            set(slot, COLLECTOR, [Some(one.count), one.time], sink);
+        }
+        for (slot, pool) in (0..).zip(&new.pools) {
+            let Some(pool) = pool else { continue };
+            set(slot, POOL, [pool.used, pool.committed, pool.max], sink);
+        }
+    }
+
+    /// Takes the values of collectors and pools away.
+    pub(super) fn hide(&mut self, instance: &str, sink: &mut dyn Sink) {
+        self.collectors().bind(instance, &[None; 3], sink);
+        self.pools().bind(instance, &[None; POOLS], sink);
+    }
+
+    /// Processor time of user and system in ns.
+    pub(super) fn usage(
+        &mut self,
+        instance: &str,
+        (user, system): (u64, u64),
+        sink: &mut dyn Sink,
+    ) {
+        let known = std::mem::replace(&mut self.modes, true);
+        for (slot, mode, time) in [(USER, "user", user), (SYSTEM, "system", system)] {
+            if !known {
+                bind(instance, m::MODES, slot, ("mode", mode), sink);
+            }
+            sink.update(Update::RowSet { slot, item: m::CPU_TIME, value: time });
+        }
+    }
+
+    fn collectors(&mut self) -> Slots<'_, 2> {
+        let bound = &mut self.collectors;
+        Slots { table: m::COLLECTORS, label: "collector", items: COLLECTOR, bound }
+    }
+
+    fn pools(&mut self) -> Slots<'_, 3> {
+        Slots { table: m::POOLS, label: "pool", items: POOL, bound: &mut self.pools }
+    }
+}
+
+fn bind(
+    instance: &str,
+    table: TableId,
+    slot: u32,
+    label: (&'static str, &str),
+    sink: &mut dyn Sink,
+) {
+    let key = format!("{instance}::{}", label.1);
+    sink.update(Update::Row { table, slot, key: Some(&key) });
+    sink.update(Update::RowLabels { table, slot, labels: &[("process", instance), label] });
+}
+
+fn set<const N: usize>(
+    slot: u32,
+    items: [RowItem; N],
+    values: [Option<u64>; N],
+    sink: &mut dyn Sink,
+) {
+    for (item, value) in items.into_iter().zip(values) {
+        sink.update(match value {
+            Some(value) => Update::RowSet { slot, item, value },
+            None => Update::RowUnset { slot, item },
+        });
+    }
+}
+
+fn unset<const N: usize>(slot: u32, items: [RowItem; N], sink: &mut dyn Sink) {
+    set(slot, items, [None; N], sink);
+}
