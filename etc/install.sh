@@ -2,7 +2,8 @@
 # with $here, the directory of the list's sources, and $built, where programs are built.
 # shellcheck shell=sh
 
-APM=$PCP_PMDAS_DIR/apm
+# Not APM: pmdaproc.sh sets all names of domain.h, and APM is the domain there.
+APM_HOME=$PCP_PMDAS_DIR/apm
 
 # files PART...: the lines of these parts as MODE FROM TO, directories as their files, variables
 # replaced.
@@ -83,13 +84,13 @@ put()
     done
 }
 
-# take PART...: removes them from this host, but for what is in $APM, and directories of this PMDA
+# take PART...: removes them from this host, but for what is in $APM_HOME, and directories of this PMDA
 # that are empty then.
 take()
 {
     files "$@" | while read -r _mode _from _to
     do
-	case $_to in "$APM"/*) continue ;; esac
+	case $_to in "$APM_HOME"/*) continue ;; esac
 	rm -f "$_to"
 	_dir=$(dirname "$_to")
 	case $_to in */apm/*.py) rm -rf "$_dir/__pycache__" ;; esac
