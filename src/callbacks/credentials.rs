@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use pmda::Attribute;
-use pmda::process::{Clients, groups_of, may_be_pmproxy};
+use pmda::process::{Clients, groups_of, is_pmproxy};
 
 /// How long a list of pmcd's connections is used.
 const CONNECTIONS_FOR: Duration = Duration::from_secs(1);
@@ -18,6 +18,8 @@ pub(super) struct Credentials {
     user: Option<String>,
     /// The client is pmproxy: `uid` and `gid` are not those of who asks.
     pmproxy: bool,
+    /// It is pmproxy's web API: to pmcd's Unix socket, which has told its process, pmproxy passes nothing else on.
+    web: bool,
     groups: OnceCell<Vec<u32>>,
     /// A list of pmcd's connections that includes this client's, and its time.
     seen: Option<(Duration, Option<Clients>)>,
@@ -29,7 +31,10 @@ impl Credentials {
         match attribute {
             Attribute::UserId(uid) => self.uid = uid,
             Attribute::GroupId(gid) => self.gid = gid,
-            Attribute::ProcessId(pid) => self.pmproxy = pid.is_none_or(may_be_pmproxy),
+            Attribute::ProcessId(pid) => {
+                let is = pid.and_then(is_pmproxy);
+                (self.pmproxy, self.web) = (is != Some(false), is == Some(true));
+            }
             Attribute::UserName(user) => self.user = user,
             _ => {}
         }
@@ -56,6 +61,12 @@ impl Credentials {
     /// Whether it asks for clients that may be anywhere.
     pub(super) const fn is_pmproxy(&self) -> bool {
         self.pmproxy
+    }
+
+    /// Whether it surely asks for clients of the web API, whose answers have no event arrays (null in REST, nothing in
+    /// `/metrics`), and each of whose scrapes is a context of its own.
+    pub(super) const fn is_web(&self) -> bool {
+        self.web
     }
 
     /// Whether one of pmcd's TCP connections of this host may be pmproxy's, as of their last list.

@@ -46,11 +46,12 @@ pub(super) struct Fetch<'a> {
 impl Fetch<'_> {
     /// Answers a fetch.
     pub(super) fn answer(mut self, request: &FetchRequest<'_>, results: &mut Results) {
-        let hidden = self.hidden(request);
+        let web = self.contexts.known(request.context).is_some_and(|c| c.who.is_web());
+        let hidden = self.hidden(request, web);
         let Fetch { store, entries, instances, contexts, scope, columns, shown, now, .. } = self;
         let profile = request.profile;
         let world = World { entries, store, contexts, instances, shown, profile };
-        scope.begin(&world, request, now, hidden);
+        scope.begin(&world, request, now, hidden, web);
         let mut refused = (0, None);
         let mut ended = |fits: bool, pmid: Pmid| {
             if !fits {
@@ -111,10 +112,13 @@ impl Fetch<'_> {
     }
 
     /// Sources with metrics in the request whose records this client may not see.
-    fn hidden(&mut self, request: &FetchRequest<'_>) -> HashSet<SourceId> {
+    /// A web client is not refused the arrays that it cannot get.
+    fn hidden(&mut self, request: &FetchRequest<'_>, web: bool) -> HashSet<SourceId> {
         let rows = request.pmids.iter().filter_map(|pmid| self.entries.by_pmid(*pmid));
-        let mut sources: HashSet<SourceId> =
-            rows.filter(|r| r.shows_records()).filter_map(|r| r.source).collect();
+        let mut sources: HashSet<SourceId> = rows
+            .filter(|r| r.shows_records() && !(web && Class::of(r) == Class::Arrays))
+            .filter_map(|r| r.source)
+            .collect();
         if sources.is_empty() {
             return sources;
         }

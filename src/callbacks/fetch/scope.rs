@@ -81,12 +81,14 @@ pub(in crate::callbacks) struct FetchScope {
 }
 
 impl FetchScope {
+    /// Begins a fetch. `web`: the client's answers cannot have arrays, so it is no reader, and gets none.
     pub(super) fn begin(
         &mut self,
         world: &World<'_>,
         request: &FetchRequest<'_>,
         now: Duration,
         hidden: HashSet<SourceId>,
+        web: bool,
     ) {
         let limits = world.store.limits();
         (self.now, self.stale, self.hidden) = (now, limits.stale, hidden);
@@ -99,7 +101,7 @@ impl FetchScope {
             }
             let row = world.entries.by_pmid(*pmid);
             self.order.push((row.map_or(Class::Numbers, Class::of), place));
-            let Some(row) = row else { continue };
+            let Some(row) = row.filter(|_| !web) else { continue };
             if let (ValueSource::Event(kind, leaf), Some(source)) = (row.value, row.source) {
                 let want = Resolutions {
                     low: leaf == EventLeaf::Records,

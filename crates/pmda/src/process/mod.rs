@@ -22,7 +22,7 @@ pub use lock::{FileLock, lock_file};
 pub(crate) use memory::set_up_heap;
 pub use memory::{give_memory_back, resident_memory};
 pub use paths::{config_dir, pmdas_dir, state_dir};
-pub use pmproxy::may_be_pmproxy;
+pub use pmproxy::is_pmproxy;
 pub(crate) use private_file::hand_over;
 pub use private_file::{create_private, open_private};
 pub(crate) use time::Allowance;

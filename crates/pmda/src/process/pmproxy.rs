@@ -16,10 +16,11 @@ pub(super) struct End {
     pub(super) inode: u64,
 }
 
-/// Whether a process is pmproxy. One that cannot be seen, since it has ended or is in another container, may be.
+/// Whether a process is pmproxy. `None`: it cannot be seen, since it has ended or is in another container, and may be.
 #[must_use]
-pub fn may_be_pmproxy(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).map_or(true, |name| name.trim_end() == NAME)
+pub fn is_pmproxy(pid: u32) -> Option<bool> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end() == NAME)
 }
 
 /// Whether a running pmproxy has one of these ends. Where its descriptors cannot be seen, its user counts.
@@ -66,8 +67,8 @@ mod tests {
 
     #[test]
     fn a_process_of_its_name_is_it_and_one_that_is_not_seen_may_be() {
-        assert!(!may_be_pmproxy(std::process::id()));
-        assert!(may_be_pmproxy(0) && may_be_pmproxy(u32::MAX));
+        assert_eq!(is_pmproxy(std::process::id()), Some(false));
+        assert_eq!((is_pmproxy(0), is_pmproxy(u32::MAX)), (None, None));
     }
 
     #[test]
@@ -92,7 +93,7 @@ mod tests {
         std::io::Write::write_all(&mut far, b"x").expect("open");
         let mut echo = [0];
         child.stdout.as_mut().expect("a pipe").read_exact(&mut echo).expect("it runs");
-        assert!(may_be_pmproxy(child.id()));
+        assert_eq!(is_pmproxy(child.id()), Some(true));
         assert!(has_any(&[end]));
         assert!(!has_any(&[End { inode: 1, ..end }]) && !has_any(&[]));
         child.kill().and_then(|()| child.wait()).expect("ours");
