@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::event_array::EventArray;
 use crate::types::ids::Pmid;
 
-/// Limit of the time since the last delivery by which the limits of a delivery grow.
+/// Limit of the time since the last delivery by which the limits of a delivery grow. Longer intervals of a reader count as
+/// this one: nobody knows whether it comes again.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The arrays that a request asks for. Both come from one snapshot of the stream.
@@ -107,6 +108,11 @@ pub struct Delivery {
     pub scanned: usize,
 }
 
+/// A client that has not read for so many of its intervals is no reader any more.
+const READER_INTERVALS: u32 = 3;
+/// Shorter intervals count as this one, and so does that of a client that has read once: the usual one of a logger.
+const READER_INTERVAL: Duration = Duration::from_secs(60);
+
 /// A client's position in a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
@@ -114,4 +120,26 @@ pub(crate) struct Client {
     pub(crate) cursor: u64,
     /// The time of the last delivery.
     pub(crate) at: Duration,
+    /// The time between the last two deliveries.
+    interval: Duration,
+    /// It still reads: what is dropped before it has read it is lost.
+    pub(crate) reads: bool,
+}
+
+impl Client {
+    /// A client that has not read yet.
+    pub(crate) const fn new(cursor: u64, now: Duration) -> Self {
+        Self { cursor, at: now, interval: Duration::ZERO, reads: true }
+    }
+
+    /// The same at its next delivery, which begins at `cursor`.
+    pub(crate) const fn again(self, cursor: u64, now: Duration) -> Self {
+        Self { cursor, at: now, interval: now.saturating_sub(self.at), reads: true }
+    }
+
+    /// It is no reader if it has not read for some of its intervals.
+    pub(crate) fn lapse(&mut self, now: Duration) {
+        let limit = self.interval.clamp(READER_INTERVAL, LONGEST) * READER_INTERVALS;
+        self.reads = now.saturating_sub(self.at) <= limit;
+    }
 }

@@ -96,7 +96,9 @@ pub struct StreamStats {
     pub count: u64,
     /// Packed bytes (high resolution) ever appended.
     pub bytes: u64,
-    /// Records dropped before all clients of that time had read them.
+    /// Records dropped before all clients that were reading then had read them. A client that has not read for three of
+    /// its intervals (of a minute to an hour) reads no more: it is told of what it has missed when it reads again, but
+    /// nothing is lost by it. See [`Stream::trim`].
     pub lost: u64,
     /// Parameters cut or left out since their record would have exceeded [`crate::RECORD_MAX`].
     pub truncated: u64,
@@ -224,6 +226,8 @@ impl Stream {
 
     /// Drops records over the stream's share and copies of too old ones, and frees reserved memory
     /// if nothing was appended since the last trim. For idle streams, whose share may have shrunk.
+    /// Clients that have stopped reading are no readers from here on, so this is to be called every
+    /// few seconds, with the clock of [`crate::ReadRequest::now`].
     pub fn trim(&self, now: Duration) {
         let share = self.budget.share();
         self.change(|inner| {
@@ -237,6 +241,7 @@ impl Stream {
                 inner.store.fit();
             }
             inner.trimmed = inner.bytes;
+            inner.clients.values_mut().for_each(|client| client.lapse(now));
             inner.watched = inner.watched.saturating_sub(1);
             let watched = inner.watched > 0 || !inner.clients.is_empty();
             self.watched.store(watched, Ordering::Relaxed);
@@ -294,7 +299,7 @@ impl Stream {
     pub fn admit(&self, ctx: u32, now: Duration) {
         let mut inner = self.lock();
         let cursor = inner.store.first();
-        inner.clients.entry(ctx).or_insert(Client { cursor, at: now });
+        inner.clients.entry(ctx).or_insert(Client::new(cursor, now));
         self.watched.store(true, Ordering::Relaxed);
     }
 
@@ -369,11 +374,11 @@ impl Inner {
         self.store.held() + self.copied()
     }
 
-    /// Counts the dropped records from number `first` on that the slowest client had not read.
+    /// Counts the dropped records from number `first` on that the slowest reader had not read.
     fn count_lost(&mut self, first: u64) {
         let now = self.store.first();
         if now > first
-            && let Some(slowest) = self.clients.values().map(|c| c.cursor).min()
+            && let Some(slowest) = self.clients.values().filter(|c| c.reads).map(|c| c.cursor).min()
         {
             self.lost += now.saturating_sub(slowest.max(first));
         }

@@ -96,7 +96,9 @@ impl<'a> Turn<'a> {
                 .and_then(|()| high.add_u64(request.lost, out.missed));
             debug_assert_eq!(added, Ok(()), "an empty array has room");
         }
-        inner.clients.insert(ctx, Client { cursor: seq, at: request.now });
+        let now = request.now;
+        let client = client.map_or(Client::new(seq, now), |client| client.again(seq, now));
+        inner.clients.insert(ctx, client);
         let (newest, scan) = (inner.newest, request.limits.filter_bytes);
         Self {
             request,

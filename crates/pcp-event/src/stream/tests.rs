@@ -217,6 +217,35 @@ fn who_was_there_before_the_first_record_is_told_of_all_that_is_dropped() {
 }
 
 #[test]
+fn nothing_is_lost_by_a_client_that_has_stopped_reading() {
+    let s = Stream::new(&Budget::new(8 << 10));
+    let second = Duration::from_secs;
+    let read = |at| seen(&s.read(1, &ReadRequest { now: second(at), ..request(LIMITS) }));
+    let mut next = 0;
+    // 100 records at a time, of which fewer fit; what that adds to `lost`.
+    let mut lost_at = |at| {
+        s.trim(second(at));
+        let before = s.stats().lost;
+        append(&s, next, 100, 200);
+        next += 100;
+        s.stats().lost - before
+    };
+    assert_eq!(lost_at(0), 0, "nobody has read");
+    read(1);
+    assert!(lost_at(2) > 0 && lost_at(181) == 100, "three intervals of a minute");
+    assert_eq!((lost_at(182), lost_at(3600)), (0, 0), "it has read once");
+    // It is told of all, and reads again: the hour is its interval now.
+    assert!(read(3601).1 > 300);
+    assert!(lost_at(3602) > 0 && lost_at(4 * 3600) == 100);
+    assert_eq!(lost_at(4 * 3600 + 2), 0);
+    // Who reads is not touched by one that does not.
+    s.read(2, &ReadRequest { now: second(15_000), ..request(LIMITS) });
+    assert!(lost_at(15_001) > 0);
+    s.forget(2);
+    assert_eq!(lost_at(15_002), 0);
+}
+
+#[test]
 fn a_filtered_record_is_neither_delivered_nor_missed() {
     let s = Stream::new(&Budget::new(20 << 10));
     let odd = |record: &[u8]| {
