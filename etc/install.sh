@@ -31,8 +31,8 @@ files()
     done <"$here/etc/files"
 }
 
-# make_clients: makes what people look with and the sources do not have, the page and the dashboards of
-# Grafana, in a folder of its own, $made. It needs python3, as PCP does, and no program that is built. A
+# make_clients: makes what people look with and the sources do not have, the page, the dashboards of
+# Grafana and the rules, in a folder of its own, $made. It needs python3, as PCP does, and no program that is built. A
 # copy that Install made has them already.
 make_clients()
 {
@@ -41,8 +41,9 @@ make_clients()
     trap 'rm -rf "$made"' EXIT
     mkdir "$made/made" &&
 	python3 "$here/clients/page/build.py" >"$made/made/apm.html" &&
-	python3 "$here/clients/dashboards/make_dashboards.py" "$made/made/dashboards" ||
-	{ echo "Error: the page and the dashboards cannot be made of $here/clients by python3" >&2; return 1; }
+	python3 "$here/clients/dashboards/make_dashboards.py" "$made/made/dashboards" &&
+	python3 "$here/clients/rules/make_rules.py" --alert "$PCP_SHARE_DIR/apm/alert" "$made/made/rules" ||
+	{ echo "Error: the page, the dashboards and the rules cannot be made of $here/clients by python3" >&2; return 1; }
 }
 
 # source_of FROM: where that file is.

@@ -12,7 +12,7 @@ docs_home() {
     # With the names that they have when they are installed.
     mkdir "$HOME/pmlogconf" "$HOME/pmieconf"
     cp -r "$TOP/etc/pmlogconf" "$HOME/pmlogconf/apm"
-    cp -r "$TOP/clients/rules/pmieconf" "$HOME/pmieconf/apm"
+    "$TOP/clients/rules/make_rules.py" "$HOME/rules" && cp -r "$HOME/rules/pmieconf" "$HOME/pmieconf/apm" || exit 1
     cp -r "$PCP_SYSCONF_DIR/pmieconf/global" "$HOME/pmieconf/"
     # PCP's Python programs need Debian's python3, whatever else comes first in PATH.
     ln -s /usr/bin/python3 "$HOME/bin/python3"

@@ -195,5 +195,5 @@ sed -n 's/^\(apm[^ (]*\) = .*/\1/p' "$TOP/clients/reports/derived.conf" | while 
     PCP_DERIVED_CONFIG=$TOP/clients/reports/derived.conf pmval -h "$HOST" -t 0.2 -s 2 -r "$metric" 2>&1 | tail -1 | grep -qE '[0-9]' && echo "$metric"
 done
 echo "== clients: rules of Prometheus"
-verdict "each metric exists" same "$(grep -oE 'apm_[a-z0-9_]+' "$TOP/clients/rules/prometheus/rules.yml" | sort -u | comm -23 - <(tr . _ <"$D/names"))" ""
-if command -v promtool >/dev/null; then promtool check rules "$TOP/clients/rules/prometheus/rules.yml" >"$D/promtool" 2>&1 || cat "$D/promtool"; fi
+verdict "each metric exists" same "$(grep -oE 'apm_[a-z0-9_]+' "$D/made/prometheus/rules.yml" | sort -u | comm -23 - <(tr . _ <"$D/names"))" ""
+if command -v promtool >/dev/null; then promtool check rules "$D/made/prometheus/rules.yml" >"$D/promtool" 2>&1 || cat "$D/promtool"; fi

@@ -4,7 +4,8 @@
 
 rules=$D/rules
 mkdir -p "$rules"
-cp -r "$TOP/clients/rules/pmieconf" "$rules/apm"
+"$TOP/clients/rules/make_rules.py" "$D/made" || die "no rules"
+cp -r "$D/made/pmieconf" "$rules/apm"
 cp -r "$PCP_SYSCONF_DIR/pmieconf/global" "$rules/"
 conf() { pmieconf -c -r "$rules" -f "$D/local" "$@"; }
 made() { "${PMPYTHON:-/usr/bin/python3}" peers/made_archive.py "$1"; }
@@ -36,7 +37,7 @@ conf list all 2>&1 | grep -oE 'rule: apm\.[a-z_]+ .*' | sed 's/^rule: //'
 seen=
 echo "== rules: each"
 # A rule is silent for ever in an archive that lacks one of its metrics.
-logged() { grep -ohE 'apm\.[a-z_.0-9]+' "$TOP"/clients/rules/pmieconf/* | grep -vxE 'apm\.[a-z_]+\.?|apm\.agent\.state|apm\.(lttng\.session\.state|dotnet\.exceptions\.by_type|mono\.exceptions\.by_site)' | sort -u |
+logged() { sed -n '/predicate =/,/enabled/p' "$rules"/apm/* | grep -oE 'apm\.[a-z_.0-9]+' | sort -u |
     while read -r metric; do
         for group in "$TOP"/etc/pmlogconf/*; do
             while read -r node; do case $metric. in "$node".*) continue 3 ;; esac; done < <(sed -n 's/^\t\(apm.*\)/\1/p' "$group")
@@ -194,7 +195,7 @@ END
 made "$D/yes" <"$D/fires" && made "$D/no" <"$D/silent" || echo "no archives"
 fired "$D/yes"
 verdict "all are silent below" same "$(fired "$D/no")" ""
-verdict "that was each rule" same "$(tr ' ' '\n' <<<"${seen# }" | sort | tr '\n' ' ')" "$(for file in "$TOP"/clients/rules/pmieconf/*; do basename "$file"; done | sort | tr '\n' ' ')"
+verdict "that was each rule" same "$(tr ' ' '\n' <<<"${seen# }" | sort | tr '\n' ' ')" "$(for file in "$rules"/apm/*; do basename "$file"; done | sort | tr '\n' ' ')"
 echo "== rules: changed, disabled, enabled"
 made "$D/slow" <<<'apm.profiler.service.latency.p99 shop/orders 300000000 0'
 verdict "300 ms are no reason" same "$(fired "$D/slow")" ""

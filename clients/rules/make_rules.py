@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Makes the rules of pmieconf and of Prometheus from rules.py.
+
+usage: make_rules.py [--alert PROGRAM] OUTDIR      files OUTDIR/{pmieconf,prometheus}/*, and rules.json
+       make_rules.py --table                       the table of docs/alerts.md
+
+docs/metrics.md of this tree says what metrics there are, and which are counters: one that does not exist is an error. PROGRAM
+is where the program that sends webhooks and mail will be."""
+import argparse
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE), str(HERE.parent / "dashboards")]
+
+import pmieconf  # noqa: E402
+import prometheus  # noqa: E402
+import model  # noqa: E402
+from lib import catalogue  # noqa: E402
+from rules import RULES  # noqa: E402
+
+
+def checked(known):
+    """The rules, whose metrics exist and whose names differ."""
+    for rule in RULES:
+        for name in rule.metrics():
+            known.metric(name)
+    if len({rule.name for rule in RULES}) != len(RULES):
+        raise model.Mistake("two rules of one name")
+    return RULES
+
+
+def table(rules):
+    """What docs/alerts.md has of them."""
+    yield "| rule | fires when | look at | then |"
+    yield "| --- | --- | --- | --- |"
+    for rule in rules:
+        numbers = "; ".join(f"{name} {number.value}: {number.help[0].lower()}{number.help[1:].rstrip('.')}" for name, number in rule.numbers.items())
+        here = f"`{rule.name}`" + ("" if rule.prometheus != "" else " (pmie only)")
+        yield f"| {here} | {rule.why}{f' *{numbers}*' if numbers else ''} | `{rule.look}` | {rule.remedy} |"
+
+
+def texts(rules, known, program):
+    """Path below the output folder and text of each file."""
+    for name, text in pmieconf.files(rules, program).items():
+        yield f"pmieconf/{name}", text
+    for name, text in prometheus.files(rules, known).items():
+        yield f"prometheus/{name}", text
+    # For `alert`, which gets no more of a rule than its summary.
+    told = {rule.summary: {"rule": f"apm.{rule.name}", "look": rule.look, "remedy": rule.remedy} for rule in rules}
+    yield "rules.json", json.dumps(told, indent=1) + "\n"
+
+
+def main():
+    """Writes the files; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Makes the rules.")
+    parser.add_argument("--alert", default="/usr/share/pcp/apm/alert", metavar="PROGRAM")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("outdir", type=Path, nargs="?")
+    options = parser.parse_args()
+    if bool(options.outdir) == options.table:
+        parser.error("OUTDIR or --table")
+    try:
+        known = catalogue.Catalogue((HERE.parents[1] / "docs" / "metrics.md").read_text(encoding="utf-8"))
+        rules = checked(known)
+        if options.table:
+            print("\n".join(table(rules)))
+            return 0
+        made = dict(texts(rules, known, options.alert))
+    except (model.Mistake, catalogue.Mistake) as mistake:
+        print(mistake, file=sys.stderr)
+        return 1
+    for name, text in made.items():
+        path = options.outdir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

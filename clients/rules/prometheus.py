@@ -1,0 +1,75 @@
+"""Alerting rules for a Prometheus that scrapes pmproxy. Times are in seconds here, and bytes as they are."""
+import json
+
+from condition import parsed
+
+OVER = "5m"
+HEAD = """# Alerting rules for Prometheus, made by clients/rules/make_rules.py of the same list as the rules of pmieconf: docs/alerts.md.
+# A counter counts as its rate over five minutes. `look` is where to look first. Texts are not exported: what needs one, as the
+# cause of collections for want of metaspace, is a rule of pmieconf only.
+groups:
+  - name: pmdaapm
+    rules:
+"""
+SCRAPE = """# A job for Prometheus with what its rules need, and with every agent, runtime and service of all sources (apm.agent, .runtime, .service,
+# .self). Boards of single sources need names: [apm], which costs ten times as much: docs/scale.md.
+scrape_configs:
+  - job_name: pmdaapm
+    scrape_interval: 15s
+    params:
+      hostspec: ["local:"]
+      # One text: pmproxy takes only the first of several.
+      names: ["{names}"]
+    static_configs: [{{targets: ["localhost:44322"]}}]
+"""
+WHOLE = ("apm.agent", "apm.runtime", "apm.service", "apm.self")
+# How a value is shown, by the unit of the comparison.
+VALUES = {"%": "{{ $value | humanizePercentage }}", "count/sec": "{{ $value | humanize }} a second", "count/min": "{{ $value | humanize }} a second",
+          "sec": "{{ $value | humanizeDuration }}", "msec": "{{ $value | humanizeDuration }}"}
+
+
+def exported(name, known):
+    """A metric by its name there, a counter as its rate."""
+    metric = known.metric(name)
+    there = name.replace(".", "_")
+    return f"rate({there}[{OVER}])" if metric.counter else there
+
+
+def compared(one, numbers, known):
+    """A comparison in PromQL."""
+    words = [word for pair in zip([exported(name, known) for name in one.metrics], one.signs + ("",)) for word in pair if word]
+    left = " ".join(words)
+    if not one.is_ratio() and known.metric(one.metrics[0]).units == "nanosec":
+        left = f"({left}) / 1e9" if one.signs else f"{left} / 1e9"
+    value = numbers[one.number].value if one.number in numbers else int(one.number)
+    value = {"%": value / 100, "msec": value / 1000, "count/min": value / 60}.get(one.unit, value)
+    return f"{left} {one.op} {value:g}"
+
+
+def expression(rule, known):
+    """The whole condition."""
+    if rule.prometheus:
+        return rule.prometheus.format(**{name: f"{number.value / 100:g}" for name, number in rule.numbers.items()})
+    comparisons, word = parsed(rule.when)
+    return f" {word} ".join(compared(one, rule.numbers, known) for one in comparisons)
+
+
+def text(rule, known):
+    """One rule. JSON's strings are YAML's too."""
+    comparisons, _ = parsed(rule.when)
+    value = VALUES.get(comparisons[0].unit, "")
+    where = "{{ $labels.hostname }}" if rule.of_host else "{{ $labels.instname }} on {{ $labels.hostname }}"
+    lines = [f"      - alert: {rule.alert()}", f"        expr: {json.dumps(expression(rule, known))}"]
+    if rule.hold:
+        lines.append(f"        for: {rule.hold}")
+    lines += ["        labels: {severity: warning}", "        annotations:"]
+    told = {"summary": rule.summary, "description": f"{where}: {value}" if value else where, "look": rule.look, "remedy": rule.remedy}
+    lines += [f"          {key}: {json.dumps(told[key])}" for key in told if told[key]]
+    return "\n".join(lines) + "\n"
+
+
+def files(rules, known):
+    """Text of each file by its name."""
+    here = [rule for rule in rules if rule.prometheus != ""]
+    names = {name for rule in here for name in rule.metrics() if not name.startswith(tuple(f"{tree}." for tree in WHOLE))}
+    return {"rules.yml": HEAD + "".join(text(rule, known) for rule in here), "scrape.yml": SCRAPE.format(names=",".join((*WHOLE, *sorted(names))))}
