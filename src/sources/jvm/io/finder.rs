@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::region::{Closed, Region, open};
-use crate::host::{self, Glance, Host, Interest, Known, Named, Visit, container};
+use crate::host::{self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container};
 use crate::sources::jvm::locate::{Located, Mapping, locate};
 use crate::sources::jvm::name::of_command_line;
 use crate::sources::jvm::process::Who;
@@ -32,19 +32,11 @@ pub(super) enum Access {
     /// It is open.
     Open(Region),
     /// It is the one that was open at the look before.
-    Kept(Told),
+    Kept(Mapped),
     /// This user may not read it: why, and what to do.
     Denied(String),
     /// There is none, or it is not read: why.
     Off(String),
-}
-
-/// What was reported of a process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// By its mapping: device and inode, as the map has them.
-    Open((u32, u32), u64),
-    Closed(String),
 }
 
 /// A JVM as it was reported: one that has changed is reported again.
@@ -53,17 +45,31 @@ pub(super) struct Shown {
     /// Name of the main thread.
     comm: Vec<u8>,
     owner: String,
-    command: String,
-    told: Told,
+    program: Program,
+    /// Why it is not read; empty: it is.
+    why: String,
 }
 
 impl Access {
-    fn told(&self) -> Told {
+    /// The file of one that can be read.
+    const fn file(&self) -> Option<Mapped> {
         match self {
-            Self::Open(region) => Told::Open(region.mapped.0, region.mapped.1),
-            Self::Kept(told) => told.clone(),
-            Self::Denied(why) | Self::Off(why) => Told::Closed(why.clone()),
+            Self::Open(region) => Some(region.mapped),
+            Self::Kept(file) => Some(*file),
+            Self::Denied(_) | Self::Off(_) => None,
         }
+    }
+
+    fn why(&self) -> &str {
+        match self {
+            Self::Open(_) | Self::Kept(_) => "",
+            Self::Denied(why) | Self::Off(why) => why,
+        }
+    }
+
+    /// What a process that can be read so executes.
+    pub(super) fn program(&self, who: &Who) -> Program {
+        Program { command: who.command.clone().into_bytes(), file: self.file() }
     }
 }
 
@@ -103,20 +109,26 @@ impl Shared {
 
     /// A look has come back in time.
     fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
-        let (owner, command) = (who.owner.clone(), who.command.clone());
-        let shown = Shown { comm, owner, command, told: access.told() };
-        self.known.tell(who.pid, who.start, shown, || {
+        let (pid, start, why) = (who.pid, who.start, access.why().to_owned());
+        let shown = Shown { comm, owner: who.owner.clone(), program: access.program(&who), why };
+        let kept = matches!(access, Access::Kept(_));
+        let tell = || {
             let _ = self.reports.send(Report::Found(Box::new(who), access));
-        });
+        };
+        if kept {
+            self.known.tell_again(pid, start, shown, tell);
+        } else {
+            self.known.tell(pid, start, shown, tell);
+        }
     }
 
     /// The region that is open already: it stays readable when its name is gone, and is not opened again. A
     /// program that is another one may have a file of the same number.
     fn kept(&self, who: &Who, area: Option<&Mapping>) -> Option<Access> {
-        let (area, known) = (area?, self.known.get(who.pid, who.start)?);
-        let same =
-            known.told == Told::Open(area.device, area.inode) && known.command == who.command;
-        same.then_some(Access::Kept(known.told))
+        let area = area?;
+        let kept = Access::Kept((area.device, area.inode));
+        let known = self.known.get(who.pid, who.start)?;
+        (known.program == kept.program(who)).then_some(kept)
     }
 
     fn who(&self, glance: &Glance, start: Start<'_>) -> Who {

@@ -9,7 +9,7 @@ use super::finder::{Access, Report};
 use super::region::Region;
 use crate::clock::now;
 use crate::contract::{OwnSink, Sinks};
-use crate::host::Host;
+use crate::host::{Host, Program};
 use crate::model::{Charge, Departure, Now};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::meter::Meter;
@@ -42,8 +42,7 @@ pub(super) struct Live {
 struct Process {
     meter: Meter,
     region: Option<Region>,
-    /// The region that was open last.
-    id: Option<(u64, u64)>,
+    program: Program,
     sink: Option<Box<dyn OwnSink>>,
     found: Duration,
     /// Readings of it, also those that were left out.
@@ -91,12 +90,13 @@ impl Live {
 
     fn found(&mut self, mut who: Who, access: Access) {
         let pid = who.pid;
+        let program = access.program(&who);
         let mut before = None;
         match self.read.get_mut(&pid) {
             Some(known) if known.meter.who().start != who.start => {
                 self.gone(pid, ENDED);
             }
-            Some(known) if known.is_another(&who, &access) => {
+            Some(known) if program.is_another(&known.program) => {
                 // Of the process only the processor time is that of both programs.
                 who.is_new = true;
                 before = self.gone(pid, ANOTHER).or_else(|| used(&self.host, &who));
@@ -113,6 +113,7 @@ impl Live {
             return;
         }
         let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
+        process.program.seen(program);
         process.access(access);
         process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
     }
@@ -163,7 +164,7 @@ impl Process {
         Self {
             meter,
             region: None,
-            id: None,
+            program: Program::default(),
             sink: None,
             found,
             looks: 0,
@@ -173,23 +174,11 @@ impl Process {
         }
     }
 
-    /// It is another program that runs in the same process: by its region, else by its command line, which is
-    /// empty for a moment.
-    fn is_another(&self, who: &Who, access: &Access) -> bool {
-        let old = &self.meter.who().command;
-        match (self.id, access) {
-            (_, Access::Kept(_)) => false,
-            (Some(id), Access::Open(region)) => id != region.id,
-            _ => !who.command.is_empty() && !old.is_empty() && who.command != *old,
-        }
-    }
-
     fn access(&mut self, access: Access) {
         match access {
             Access::Kept(_) => {}
             Access::Open(region) => {
                 self.meter.via(region.via);
-                self.id = Some(region.id);
                 self.region = Some(region);
             }
             Access::Denied(why) => self.unread(State::Denied(why)),
