@@ -233,6 +233,11 @@ impl Meter {
         sink.update(Update::Condition(condition));
     }
 
+    /// The process executes another program, whose area is another one.
+    pub(crate) fn another(&self) {
+        self.seat.another();
+    }
+
     /// The area is no longer read: `ended`, since the process has ended.
     pub(crate) fn end(&mut self, ended: bool, why: &str, sink: &mut dyn Sink) {
         if ended {

@@ -1,14 +1,21 @@
 //! Processes by a scanner and a store that are not there.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::super::finder::Finder;
 use super::*;
 use crate::contract::Identity;
 use crate::contract::Sink;
+use crate::host::{Finder as _, Glance, Visit};
 use crate::model::{Memory, Now, Purpose, Value};
+use crate::sources::mono::io::host::ProcHost;
 use crate::sources::mono::metrics as m;
-use crate::sources::mono::process::{Host, Said, Via};
+use crate::sources::mono::process::{Facts, Host, Said, Via};
 
 struct NoHost;
 
@@ -44,6 +51,9 @@ impl Sink for Peer {
             Update::Set { item, value: Value::U32(state) } if item == m::STATE => {
                 format!("state {state}")
             }
+            Update::RowCount { item, more, .. } if item == m::PROGRAM_EXCEPTIONS => {
+                format!("{more} exceptions")
+            }
             Update::Answer { text, .. } => text,
             _ => return,
         };
@@ -76,8 +86,16 @@ fn live() -> (Live, Arc<Store>) {
 }
 
 fn found(live: &mut Live, pid: u32) {
-    let facts = Facts { pid, start: 7, command: b"mono\0a.exe\0".to_vec(), ..Facts::default() };
-    live.report(Report::Found(Box::new(facts), Access::absent(), None));
+    begun(live, pid, "a.exe");
+}
+
+/// A process without an area.
+fn begun(live: &mut Live, pid: u32, program: &str) {
+    let command = format!("mono\0{program}\0").into_bytes();
+    let program = Program { command: command.clone(), file: None };
+    let facts = Facts { pid, start: 7, command, ..Facts::default() };
+    let found = Found { facts, access: Access::absent(), area: None, program };
+    live.report(Report::Found(Box::new(found)));
 }
 
 fn told(store: &Store) -> Vec<String> {
@@ -120,4 +138,120 @@ fn a_process_beyond_the_limit_is_reported_again_when_there_is_room() {
     drop(told(&store));
     found(&mut live, last);
     assert_eq!(told(&store), [format!("a.exe:{last}"), "state 5".to_owned()]);
+}
+
+/// A folder like /proc with one process, and its area.
+struct Tree {
+    root: PathBuf,
+    area: PathBuf,
+    page: Vec<u8>,
+}
+
+/// The process as the host sees it, and as the page of the capture has it.
+const PID: u32 = 4000;
+const INNER: u32 = 23_907;
+/// Mapped here.
+const RANGE: &str = "7f00-8f00";
+
+impl Tree {
+    fn new(name: &str) -> Self {
+        let name = format!("apm-areas-{name}-{}", std::process::id());
+        let (root, area) = (std::env::temp_dir().join(&name), PathBuf::from("/dev/shm").join(name));
+        let _ = std::fs::remove_dir_all(&root);
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/qa/corpus/mono/shm/shm-exc.bin");
+        let tree = Self { root, area, page: std::fs::read(file).unwrap() };
+        std::fs::create_dir_all(tree.process().join("map_files")).unwrap();
+        std::fs::write(tree.root.join("stat"), "btime 1000\n").unwrap();
+        let zeros = "0 ".repeat(17);
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        for (file, text) in [
+            ("stat", format!("{PID} (mono) S {zeros}1 50 0 0")),
+            ("status", format!("Uid:\t1\t1\t0\t0\nNSpid:\t{PID}\t{INNER}\n")),
+            ("mountinfo", mounts),
+        ] {
+            std::fs::write(tree.process().join(file), text).unwrap();
+        }
+        std::os::unix::fs::symlink(&tree.area, tree.process().join("map_files").join(RANGE))
+            .unwrap();
+        tree
+    }
+
+    fn process(&self) -> PathBuf {
+        self.root.join(PID.to_string())
+    }
+
+    fn command(&self, program: &str) {
+        std::fs::write(self.process().join("cmdline"), format!("mono\0{program}\0")).unwrap();
+    }
+
+    /// It executes a program, which makes its area anew.
+    fn executes(&self, program: &str, exceptions: u32) {
+        self.command(program);
+        let _ = std::fs::remove_file(&self.area);
+        let mut page = self.page.clone();
+        page[32 + 16..][..4].copy_from_slice(&exceptions.to_le_bytes());
+        std::fs::write(&self.area, page).unwrap();
+        let stat = std::fs::metadata(&self.area).unwrap();
+        let (major, minor) = (rustix::fs::major(stat.dev()), rustix::fs::minor(stat.dev()));
+        let map = format!(
+            "{RANGE} rw-s 00000000 {major:02x}:{minor:02x} {} /dev/shm/mono.{INNER}\n",
+            stat.ino()
+        );
+        std::fs::write(self.process().join("maps"), map).unwrap();
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = (std::fs::remove_dir_all(&self.root), std::fs::remove_file(&self.area));
+    }
+}
+
+#[test]
+fn a_process_that_executes_another_program_is_another() {
+    let tree = Tree::new("exec");
+    let host = crate::host::Host::new(tree.root.clone());
+    let (sender, mut reports) = unbounded_channel();
+    let finder = Finder::new(Arc::new(ProcHost::new(Arc::clone(&host))), sender);
+    finder.known().activate(true);
+    let (mut live, store) = live();
+    let mut look = || {
+        let glance = Glance::of(host.proc().open(PID).unwrap()).unwrap();
+        finder.look(&glance, Visit { number: 1, settled: false }).report.unwrap()();
+        while let Ok(report) = reports.try_recv() {
+            live.report(report);
+        }
+        live.tick();
+        told(&store)
+    };
+    let name = |program: &str| format!("{program}:{PID}");
+    tree.executes("a.exe", 5);
+    assert_eq!(look(), [&name("a.exe"), "state 0", "5 exceptions", "state 3"]);
+    // Its area stays open when its name is gone, and one that writes over its arguments is the same.
+    std::fs::remove_file(&tree.area).unwrap();
+    assert_eq!(look(), [""; 0]);
+    tree.command("a.exe\0working");
+    assert_eq!(look(), [""; 0]);
+    tree.executes("b.exe", 3);
+    let begins = [&name("b.exe"), "state 0", "3 exceptions", "state 3"];
+    assert_eq!(look(), [&["state 6", ANOTHER][..], &begins].concat());
+    // The same program once more, of which all counts too.
+    tree.executes("b.exe", 2);
+    let begins = [&name("b.exe"), "state 0", "2 exceptions", "state 3"];
+    assert_eq!(look(), [&["state 6", ANOTHER][..], &begins].concat());
+}
+
+#[test]
+fn a_program_without_an_area_is_known_by_its_command_line() {
+    let (mut live, store) = live();
+    found(&mut live, 5);
+    found(&mut live, 5);
+    assert_eq!(told(&store), ["a.exe:5", "state 5"]);
+    begun(&mut live, 5, "b.exe");
+    assert_eq!(told(&store), ["state 6", ANOTHER, "b.exe:5", "state 5"]);
+    live.configure(&["b*".to_owned()]);
+    begun(&mut live, 5, "c.exe");
+    assert_eq!(told(&store), ["state 6", ANOTHER]);
+    live.configure(&["*".to_owned()]);
+    assert_eq!(told(&store), ["c.exe:5", "state 5"]);
 }
