@@ -107,9 +107,17 @@ impl<T: Clone + PartialEq> Known<T> {
         }
     }
 
-    /// What was told of a process was not taken: it will be told again.
-    pub fn forget(&self, pid: u32) {
-        self.lock().remove(&pid);
+    /// What was told of a process was not taken: it will be told again. `also`: drops what waits of it.
+    pub fn forget(&self, pid: u32, also: impl FnOnce()) {
+        let mut all = self.lock();
+        all.remove(&pid);
+        also();
+    }
+
+    /// All that are known, with their starts.
+    #[must_use]
+    pub fn starts(&self) -> HashMap<u32, u64> {
+        self.lock().iter().map(|(&pid, &(start, _))| (pid, start)).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u32, (u64, T)>> {
@@ -144,7 +152,7 @@ mod tests {
         assert!(tells(5, 51, "closed"), "its id is used again");
         assert!(!ends(5, 50) && ends(5, 51) && !ends(5, 51));
         tells(6, 60, "open");
-        known.forget(6);
+        known.forget(6, || {});
         assert!(tells(6, 60, "open"));
         let again = |pid, start, what| {
             let told = Cell::new(false);

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::UnboundedSender;
-
 use super::region::{Closed, Region, open};
+use super::reports::Reports;
 use crate::host::{self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container};
 use crate::sources::jvm::locate::{Located, Mapping, locate};
 use crate::sources::jvm::name::of_command_line;
@@ -17,14 +16,6 @@ const COMMAND: u64 = 64 << 10;
 const ENVIRONMENT: u64 = 256 << 10;
 /// Characters of a command line that are shown.
 const SHOWN: usize = 1024;
-
-/// A change, with what the task needs to know of the process.
-pub(super) enum Report {
-    /// A JVM, or one that can be read otherwise than before.
-    Found(Box<Who>, Access),
-    /// One that is known has ended.
-    Gone(u32, u64),
-}
 
 /// Whether the performance data of a process can be read.
 #[derive(Debug)]
@@ -83,12 +74,11 @@ struct Shared {
     began: u64,
     /// The JVMs.
     known: Known<Shown>,
-    /// There are at most as many reports as changes of processes.
-    reports: UnboundedSender<Report>,
+    reports: Arc<Reports>,
 }
 
 impl Finder {
-    pub(super) fn new(host: Arc<Host>, reports: UnboundedSender<Report>) -> Self {
+    pub(super) fn new(host: Arc<Host>, reports: Arc<Reports>) -> Self {
         let own = host.proc().open(std::process::id()).and_then(|own| own.stat());
         let began = own.map_or(0, |stat| stat.start);
         Self(Arc::new(Shared { host, began, known: Known::default(), reports }))
@@ -98,23 +88,27 @@ impl Finder {
     pub(super) fn known(&self) -> &Known<Shown> {
         &self.0.known
     }
+
+    /// What was told of a process was not taken: it will be told again.
+    pub(super) fn forget(&self, pid: u32) {
+        self.0.known.forget(pid, || self.0.reports.forget(pid));
+    }
 }
 
 impl Shared {
     fn gone(&self, pid: u32, start: u64) {
-        self.known.end(pid, start, || {
-            let _ = self.reports.send(Report::Gone(pid, start));
-        });
+        self.known.end(pid, start, || self.reports.gone(pid, start));
     }
 
     /// A look has come back in time.
     fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
+        if !self.reports.takes(who.pid) {
+            return;
+        }
         let (pid, start, why) = (who.pid, who.start, access.why().to_owned());
         let shown = Shown { comm, owner: who.owner.clone(), program: access.program(&who), why };
         let kept = matches!(access, Access::Kept(_));
-        let tell = || {
-            let _ = self.reports.send(Report::Found(Box::new(who), access));
-        };
+        let tell = || self.reports.found(who, access);
         if kept {
             self.known.tell_again(pid, start, shown, tell);
         } else {
@@ -236,3 +230,7 @@ fn access(
         absence => Some(Some(Access::Off(absence.to_string()))),
     }
 }
+
+#[cfg(test)]
+#[path = "finder_tests.rs"]
+mod tests;

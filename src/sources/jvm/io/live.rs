@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::files::{bounds, usage};
-use super::finder::{Access, Report};
+use super::finder::Access;
 use super::region::Region;
+use super::reports::Waiting;
 use crate::clock::now;
 use crate::contract::{OwnSink, Sinks};
 use crate::host::{Host, Program};
@@ -75,16 +76,25 @@ impl Live {
         self.patterns = patterns.to_vec();
     }
 
-    /// Applies a report of the finder.
-    pub(super) fn report(&mut self, report: Report) {
-        match report {
-            Report::Gone(pid, start) => {
-                self.turned_away.remove(&pid);
-                if self.read.get(&pid).is_some_and(|known| known.meter.who().start == start) {
-                    self.gone(pid, ENDED);
-                }
+    /// Applies reports of the finder. `alive`: what it knows now, if some have ended.
+    pub(super) fn report(&mut self, reports: Waiting, alive: Option<&HashMap<u32, u64>>) {
+        let is_gone = |pid: u32, start| alive.is_some_and(|all| all.get(&pid) != Some(&start));
+        let gone = self.read.iter().filter(|(pid, known)| {
+            // One that was found otherwise before its end is read so.
+            is_gone(**pid, known.meter.who().start) && !reports.found.contains_key(pid)
+        });
+        for pid in gone.map(|(pid, _)| *pid).collect::<Vec<_>>() {
+            self.gone(pid, ENDED);
+        }
+        for (pid, found) in reports.found {
+            let start = found.who.start;
+            self.found(found.who, found.access);
+            if is_gone(pid, start) {
+                self.gone(pid, ENDED);
             }
-            Report::Found(who, access) => self.found(*who, access),
+        }
+        if let Some(alive) = alive {
+            self.turned_away.retain(|pid| alive.contains_key(pid));
         }
     }
 
@@ -104,7 +114,13 @@ impl Live {
             Some(known) => known.meter.known_as(who.clone()),
             None => {}
         }
-        if !self.read.contains_key(&pid) && self.room() == 0 {
+        let is_read = self.read.contains_key(&pid);
+        if !is_read && matches!(access, Access::Kept(_)) {
+            // It was not taken when it was opened.
+            self.turned_away.insert(pid);
+            return;
+        }
+        if !is_read && self.room() == 0 {
             self.turned_away.insert(pid);
             if let Some(n) = self.full.allow(now().monotonic) {
                 let more = LogThrottle::more(n);
@@ -112,6 +128,7 @@ impl Live {
             }
             return;
         }
+        self.turned_away.remove(&pid);
         let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
         process.program.seen(program);
         process.access(access);

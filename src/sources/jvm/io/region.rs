@@ -59,6 +59,12 @@ pub(super) enum Closed {
 }
 
 impl Region {
+    /// Of a test.
+    #[cfg(test)]
+    pub(super) const fn of(file: File, mapped: Mapped) -> Self {
+        Self { file, via: "file", mapped, inode: mapped.1 }
+    }
+
     /// Reads at most so many bytes of the begin.
     ///
     /// # Errors

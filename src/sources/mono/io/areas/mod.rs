@@ -70,7 +70,7 @@ impl Task {
                 _ = ticks.tick() => {
                     self.live.tick();
                     for pid in self.live.again() {
-                        self.finder.known().forget(pid);
+                        self.finder.known().forget(pid, || {});
                         self.place.again(pid);
                     }
                 }
