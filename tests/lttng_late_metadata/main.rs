@@ -32,10 +32,10 @@ const METADATA: u32 = 6;
 /// Plays a session. `spoil` may change the replies.
 fn play(relayd: &mut Relayd, spoil: &mut dyn FnMut(u32, Vec<u8>) -> Vec<u8>) -> (Counts, Duration) {
     let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 256 << 20);
-    let sinks = store.sinks(store.catalogue().id("lttng").unwrap(), false);
+    let maker = store.peer_maker(store.catalogue().id("lttng").unwrap(), false);
     let filter = RecordFilter::default();
     let mut collector =
-        Collector::new("127.0.0.1:5344", settings("*"), filter, sinks, Arc::default());
+        Collector::new("127.0.0.1:5344", settings("*"), filter, maker, Arc::default());
     let start = Duration::from_secs(1);
     let (mut now, mut reader) = (start, None);
     let (mut list, mut talk) =

@@ -1,34 +1,32 @@
-//! Opens sinks, for connections that report several peers.
+//! Makes peers, for connections that report several.
 
 use std::sync::Arc;
 
 use super::PeerSink;
-use crate::contract::{OwnSink, Sinks};
+use crate::contract::{Peer, PeerMaker};
 use crate::model::SourceId;
 use crate::store::{RequestQueue, Store};
 
-/// Sinks of peers of one source that do not take requests.
-#[derive(Debug)]
-struct StoreSinks {
-    store: Arc<Store>,
-    source: SourceId,
-    counted: bool,
-}
-
 impl Store {
-    /// Opens sinks for peers of a source that do not take requests. `counted`: the bytes that the source
-    /// counts for a peer are in `apm.self.ingest.bytes` already, as those of HTTP requests are.
+    /// A peer of a source; `requests` queues the requests to it.
+    ///
+    /// # Panics
+    /// The source is of another catalogue than the store's.
     #[must_use]
-    pub fn sinks(self: &Arc<Self>, source: SourceId, counted: bool) -> Arc<dyn Sinks> {
-        Arc::new(StoreSinks { store: Arc::clone(self), source, counted })
+    pub fn peer_of(self: &Arc<Self>, source: SourceId, requests: &Arc<RequestQueue>) -> Peer {
+        Peer::new(PeerSink::new(self, source, requests))
     }
-}
 
-impl Sinks for StoreSinks {
-    fn open(&self) -> Box<dyn OwnSink> {
-        let requests = Arc::new(RequestQueue::new(|| ()));
-        let mut sink = PeerSink::new(&self.store, self.source, &requests);
-        sink.set_ingest_counted(self.counted);
-        Box::new(sink)
+    /// Makes peers of a source that do not take requests. `counted`: the bytes that the source counts for a
+    /// peer are in `apm.self.ingest.bytes` already, as those of HTTP requests are.
+    #[must_use]
+    pub fn peer_maker(self: &Arc<Self>, source: SourceId, counted: bool) -> PeerMaker {
+        let store = Arc::clone(self);
+        PeerMaker::new(move || {
+            let requests = Arc::new(RequestQueue::new(|| ()));
+            let mut sink = PeerSink::new(&store, source, &requests);
+            sink.set_ingest_counted(counted);
+            Peer::new(sink)
+        })
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::finder::Report;
 use super::open::Area;
 use crate::clock::now;
-use crate::contract::{Control, Update};
-use crate::contract::{OwnSink, Sinks};
+use crate::contract::Control;
+use crate::contract::{Peer, PeerMaker};
 use crate::model::{Charge, Departure};
 use crate::sources::mono::area::{Access, Meter, PAGE, Refusal};
 use crate::sources::mono::limits;
@@ -26,7 +26,7 @@ const ENDED: &str = "the process has ended";
 /// The processes.
 pub(super) struct Live {
     processes: Arc<Processes>,
-    sinks: Arc<dyn Sinks>,
+    maker: PeerMaker,
     /// `mono.processes`.
     patterns: Vec<String>,
     read: HashMap<u32, Process>,
@@ -44,17 +44,17 @@ struct Process {
     start: u64,
     meter: Meter,
     area: Option<Area>,
-    sink: Box<dyn OwnSink>,
+    peer: Peer,
     ticks: u8,
     /// Readings since a limit turned it away.
     refused: u8,
 }
 
 impl Live {
-    pub(super) fn new(processes: Arc<Processes>, sinks: Arc<dyn Sinks>, charge: Charge) -> Self {
+    pub(super) fn new(processes: Arc<Processes>, maker: PeerMaker, charge: Charge) -> Self {
         Self {
             processes,
-            sinks,
+            maker,
             patterns: Vec::new(),
             read: HashMap::new(),
             left_out: HashMap::new(),
@@ -109,9 +109,9 @@ impl Live {
         let (pid, start) = (facts.pid, facts.start);
         let meter = Meter::new(self.processes.seat(Way::Area, facts), access);
         let mut process =
-            Process { start, meter, area, sink: self.sinks.open(), ticks: 0, refused: 0 };
-        process.sink.at(now());
-        process.meter.start(&mut *process.sink);
+            Process { start, meter, area, peer: self.maker.make(), ticks: 0, refused: 0 };
+        process.peer.at(now());
+        process.meter.start(&mut process.peer);
         process.tick();
         self.read.insert(pid, process);
     }
@@ -153,7 +153,7 @@ impl Live {
     /// Ends all without a fault.
     pub(super) fn end(&mut self, why: &'static str) {
         for (_, mut process) in self.read.drain() {
-            process.sink.at(now());
+            process.peer.at(now());
             process.end(false, why);
         }
     }
@@ -161,22 +161,22 @@ impl Live {
 
 impl Process {
     fn tick(&mut self) {
-        let Self { meter, area, sink, ticks, refused, .. } = self;
-        sink.at(now());
-        if sink.refused() {
+        let Self { meter, area, peer, ticks, refused, .. } = self;
+        peer.at(now());
+        if peer.refused() {
             *refused += 1;
             if *refused < AGAIN {
                 return;
             }
             *refused = 0;
-            meter.restart(&mut **sink);
+            meter.restart(peer);
         }
         let mut page = [0; PAGE];
         if let Some(open) = &*area {
             let fault = match open.read(&mut page) {
                 Ok(()) => {
-                    sink.read(PAGE);
-                    meter.read(&page, &mut **sink).err()
+                    peer.count_io(PAGE, 0);
+                    meter.read(&page, peer).err()
                 }
                 // The process has ended, which the next scan sees.
                 Err(_) => None,
@@ -191,22 +191,22 @@ impl Process {
                 }
             }
         }
-        meter.tick(&mut **sink);
-        for request in sink.requests() {
+        meter.tick(peer);
+        for request in peer.requests() {
             if let Control::Request(control, _) = request {
-                sink.update(Update::Answer { control, text: NO_MODULE.to_owned() });
+                peer.answer(control, NO_MODULE.to_owned());
             }
         }
         // There are no records; this charges the memory of new metrics.
         *ticks = ticks.wrapping_add(1);
         if *ticks % FLUSH == 1 {
-            sink.flush();
+            peer.flush();
         }
     }
 
     fn end(mut self, ended: bool, why: &'static str) {
-        self.meter.end(ended, why, &mut *self.sink);
-        self.sink.end(Departure::regular(why));
+        self.meter.end(ended, why, &mut self.peer);
+        self.peer.end(Departure::regular(why));
     }
 }
 

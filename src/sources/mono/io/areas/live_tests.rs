@@ -1,12 +1,10 @@
 //! Processes by a scanner and a store that are not there.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::*;
-use crate::contract::Identity;
-use crate::contract::Sink;
-use crate::model::{Memory, Now, Purpose, Value};
+use crate::contract::{Recorded, Refusal};
+use crate::model::{Memory, Purpose, Value};
+use crate::sources::Source;
+use crate::sources::mono::Mono;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Host, Said, Via};
 
@@ -18,59 +16,10 @@ impl Host for NoHost {
     }
 }
 
-/// A store that can be full, and what it was told.
-#[derive(Default)]
-struct Store {
-    full: AtomicBool,
-    told: Mutex<Vec<String>>,
-    asked: Mutex<Vec<Control>>,
-}
-
-struct Peer(Arc<Store>, bool);
-
-impl Sinks for Arc<Store> {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(Peer(Self::clone(self), false))
-    }
-}
-
-impl Sink for Peer {
-    fn update(&mut self, update: Update<'_>) {
-        let line = match update {
-            Update::Identity(Identity { name, .. }) => {
-                self.1 = self.0.full.load(Ordering::Relaxed);
-                name
-            }
-            Update::Set { item, value: Value::U32(state) } if item == m::STATE => {
-                format!("state {state}")
-            }
-            Update::Answer { text, .. } => text,
-            _ => return,
-        };
-        if !self.1 {
-            self.0.told.lock().unwrap().push(line);
-        }
-    }
-}
-
-impl OwnSink for Peer {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn refused(&self) -> bool {
-        self.1
-    }
-    fn requests(&mut self) -> Vec<Control> {
-        std::mem::take(&mut *self.0.asked.lock().unwrap())
-    }
-    fn end(&mut self, departure: Departure) {
-        self.0.told.lock().unwrap().push(departure.why.into());
-    }
-}
-
-fn live() -> (Live, Arc<Store>) {
-    let store = Arc::new(Store::default());
+fn live() -> (Live, Recorded) {
+    let store = Recorded::new(&Mono::TABLE);
     let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
-    let mut live = Live::new(Processes::new(NoHost), Arc::new(Arc::clone(&store)), charge);
+    let mut live = Live::new(Processes::new(NoHost), store.maker(), charge);
     live.configure(&["*".to_owned()]);
     (live, store)
 }
@@ -80,8 +29,16 @@ fn found(live: &mut Live, pid: u32) {
     live.report(Report::Found(Box::new(facts), Access::absent(), None));
 }
 
-fn told(store: &Store) -> Vec<String> {
-    std::mem::take(&mut *store.told.lock().unwrap())
+/// What was told since the last call: names, the state, answers, ends.
+fn told(store: &Recorded) -> Vec<String> {
+    let mut log = store.log_mut();
+    let mut told: Vec<String> = log.identities.drain(..).map(|identity| identity.name).collect();
+    if let Some(Value::U32(state)) = log.values.remove(&m::STATE) {
+        told.push(format!("state {state}"));
+    }
+    told.extend(log.answers.drain(..).map(|(_, text)| text));
+    told.extend(log.ended.drain(..).map(|departure| departure.why.into()));
+    told
 }
 
 #[test]
@@ -89,7 +46,7 @@ fn requests_are_answered_and_the_end_is_told() {
     let (mut live, store) = live();
     found(&mut live, 5);
     assert_eq!(told(&store), ["a.exe:5", "state 5"]);
-    store.asked.lock().unwrap().push(Control::Request(m::ADD, "GC/*".to_owned()));
+    store.log_mut().requests.push_back(Control::Request(m::ADD, "GC/*".to_owned()));
     live.tick();
     live.tick();
     assert_eq!(told(&store), [NO_MODULE]);
@@ -100,10 +57,10 @@ fn requests_are_answered_and_the_end_is_told() {
 #[test]
 fn a_process_that_the_store_has_no_room_for_is_tried_again() {
     let (mut live, store) = live();
-    store.full.store(true, Ordering::Relaxed);
+    store.log_mut().refuses = Some(Refusal::Instances);
     found(&mut live, 5);
     (0..20).for_each(|_| live.tick());
-    store.full.store(false, Ordering::Relaxed);
+    store.log_mut().refuses = None;
     assert_eq!(told(&store), [""; 0]);
     (0..AGAIN).for_each(|_| live.tick());
     assert_eq!(told(&store), ["a.exe:5", "state 5"]);
