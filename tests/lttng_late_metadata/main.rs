@@ -215,3 +215,55 @@ fn what_is_there_of_a_trace_that_is_gone_is_used_for_the_rest_of_its_packets() {
         assert_eq!(counts, plain(name).0, "{name}");
     }
 }
+
+#[test]
+fn what_comes_of_a_trace_that_was_gone_is_read() {
+    for name in NAMES {
+        // Something, or nothing, before the relay daemon says that there is none.
+        for first in [true, false] {
+            let (mut relayd, all, cut) = session(name);
+            relayd.quiet = Duration::from_secs(6);
+            let (mut asked, mut gone, cut) = (0, 0, if first { cut } else { 0 });
+            let (counts, _) = play(&mut relayd, &mut |command, reply| {
+                if command != METADATA {
+                    return reply;
+                }
+                asked += 1;
+                match asked {
+                    1 if first => metadata(1, &all[..cut]),
+                    2..5 => {
+                        gone += 1;
+                        metadata(3, &[])
+                    }
+                    1 => metadata(3, &[]),
+                    5 => metadata(1, &all[cut..]),
+                    _ => metadata(2, &[]),
+                }
+            });
+            assert_eq!((counts, gone), (plain(name).0, 3), "{name}, {first}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_is_gone_is_asked_for_seldom() {
+    for name in NAMES {
+        let (mut relayd, ..) = session(name);
+        relayd.quiet = Duration::from_secs(31);
+        let mut asked = 0;
+        let (counts, _) = play(&mut relayd, &mut |command, mut reply| match command {
+            METADATA => {
+                asked += 1;
+                metadata(3, &[])
+            }
+            // INDEX: there is always new metadata.
+            4 => {
+                reply[63] |= 1;
+                reply
+            }
+            _ => reply,
+        });
+        check_lost(name, counts);
+        assert!((25..40).contains(&asked), "{name}: {asked}");
+    }
+}

@@ -8,7 +8,7 @@ use super::super::model::{StreamInfo, TraceKey};
 use super::super::observer::{Attached, Observer, Refused, SessionEnd, Violation};
 use super::super::wire::{self, Flags, ProtocolError, Request, malformed};
 use super::Reading;
-use super::streams::{MetadataState, Stream, Trace};
+use super::streams::{Stream, Trace};
 use crate::contract::SessionError;
 
 impl Reading {
@@ -220,7 +220,7 @@ impl Reading {
             .sum();
         let Some(trace) = self.traces.get_mut(&key) else { return Ok(Step::Last(end)) };
         if status == 3 || (bytes.is_empty() && trace.is_past(now)) {
-            trace.metadata_state = MetadataState::Gone;
+            trace.set_gone(now);
             let open = trace.open;
             self.retry_waiting(now, key);
             self.release(key);

@@ -132,8 +132,9 @@ pub(super) enum MetadataState {
     Retry(Duration),
     /// Packets may be read. A flag causes the next METADATA.
     Ready,
-    /// The trace is gone.
-    Gone,
+    /// The relay daemon has no metadata of the trace. Packets are read with what there is. While it
+    /// has streams METADATA is sent again at this time, since more may come.
+    Gone(Duration),
 }
 
 /// A trace: the shared state of streams with common metadata.
@@ -192,12 +193,22 @@ impl Trace {
         if waits.is_some_and(|waits| now >= waits.since + limits::METADATA_TIME) {
             self.vain = Some(self.total);
         }
-        self.metadata_state != MetadataState::Gone && self.vain != Some(self.total)
+        !self.is_gone() && self.vain != Some(self.total)
     }
 
     /// Whether packets may be read.
     pub(super) const fn ready(&self) -> bool {
-        matches!(self.metadata_state, MetadataState::Ready | MetadataState::Gone)
+        self.is_gone() || matches!(self.metadata_state, MetadataState::Ready)
+    }
+
+    /// Whether the relay daemon has no metadata of the trace.
+    pub(super) const fn is_gone(&self) -> bool {
+        matches!(self.metadata_state, MetadataState::Gone(_))
+    }
+
+    /// The relay daemon has no metadata of the trace.
+    pub(super) fn set_gone(&mut self, now: Duration) {
+        self.metadata_state = MetadataState::Gone(now + LAST_PAUSE);
     }
 
     /// Time of the next METADATA without a flag.
@@ -205,7 +216,8 @@ impl Trace {
         match self.metadata_state {
             MetadataState::Retry(at) => Some(at),
             MetadataState::Ready if self.open == 0 && self.stream.is_some() => Some(self.check),
-            MetadataState::Ready | MetadataState::Asked | MetadataState::Gone => None,
+            MetadataState::Gone(at) if self.open > 0 => Some(at),
+            MetadataState::Ready | MetadataState::Asked | MetadataState::Gone(_) => None,
         }
     }
 
@@ -216,8 +228,9 @@ impl Trace {
                 self.again = true;
                 return None;
             }
-            MetadataState::Gone => return None,
-            MetadataState::Ready => {
+            // A flag that is always set must not cause a request for each packet.
+            MetadataState::Gone(at) if now < at => return None,
+            MetadataState::Ready | MetadataState::Gone(_) => {
                 self.since = now;
                 if self.open > 0 {
                     self.pause = Duration::ZERO;
