@@ -160,8 +160,9 @@ pub(super) struct Trace {
     pub(super) need: Need,
     /// First bytes of the metadata.
     head: Vec<u8>,
-    /// Bytes of metadata when a packet has waited for its class in vain: others do not wait, too.
-    vain: Option<u64>,
+    /// A packet has waited for its class in vain: no other waits before more metadata comes. Metadata
+    /// that begins anew may have as many bytes as before, so their number does not tell.
+    vain: bool,
 }
 
 /// First and longest pause before the first metadata, and before that with a packet's class.
@@ -183,7 +184,7 @@ impl Trace {
             total: 0,
             need: Need::More,
             head: Vec::new(),
-            vain: None,
+            vain: false,
         }
     }
 
@@ -191,9 +192,9 @@ impl Trace {
     /// have nothing new, and later more that it had been told of before.
     pub(super) fn may_wait(&mut self, now: Duration, waits: Option<Waits>) -> bool {
         if waits.is_some_and(|waits| now >= waits.since + limits::METADATA_TIME) {
-            self.vain = Some(self.total);
+            self.vain = true;
         }
-        !self.is_gone() && self.vain != Some(self.total)
+        !self.is_gone() && !self.vain
     }
 
     /// Whether packets may be read.
@@ -270,7 +271,7 @@ impl Trace {
         }
         if now >= self.since + limits::METADATA_TIME {
             self.metadata_state = MetadataState::Ready;
-            self.vain = Some(self.total);
+            self.vain = true;
             return true;
         }
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
@@ -293,6 +294,7 @@ impl Trace {
             self.head.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         }
         self.total = self.total.saturating_add(bytes.len() as u64);
+        self.vain = false;
         restart
     }
 
@@ -319,6 +321,20 @@ mod tests {
         again[25..29].fill(0xee);
         assert!(trace.append(&again));
         assert_eq!(trace.total, 4096);
+    }
+
+    #[test]
+    fn after_a_vain_wait_packets_wait_again_when_metadata_comes() {
+        let metadata: Vec<u8> = (0..400u32).map(|i| (i % 251) as u8).collect();
+        let mut trace = Trace::new(Duration::ZERO);
+        trace.append(&metadata);
+        let waits = Some(Waits { since: Duration::ZERO, pause: FIRST_PAUSE });
+        assert!(trace.may_wait(Duration::ZERO, waits));
+        assert!(!trace.may_wait(limits::METADATA_TIME, waits));
+        assert!(!trace.may_wait(limits::METADATA_TIME, None), "nor do others");
+        // The same number of bytes again.
+        assert!(trace.append(&metadata) && trace.total == 400);
+        assert!(trace.may_wait(limits::METADATA_TIME, None));
     }
 
     #[test]
