@@ -246,3 +246,29 @@ fn packets_that_wait_when_reading_breaks_come_again_and_count_once() {
         assert_eq!((counts, broken.get()), (plain(name).0, true), "{name}, {how:?}");
     }
 }
+
+#[test]
+fn packets_read_before_any_metadata_are_not_read_again() {
+    for name in NAMES {
+        let (mut relayd, all, _) = session(name);
+        let (asked, broken) = (Cell::new(0), Cell::new(false));
+        let (counts, _) = play_broken(
+            &mut relayd,
+            &mut |command, reply| {
+                if command != METADATA || broken.get() {
+                    return reply;
+                }
+                asked.set(asked.get() + 1);
+                match asked.get() {
+                    1 => metadata(3, &[]),
+                    2 => metadata(1, &all),
+                    _ => metadata(2, &[]),
+                }
+            },
+            &mut |_, _| asked.get() == 3 && !broken.replace(true),
+        );
+        let (plain, errors) = (plain(name).0, counts.errors);
+        assert!(broken.get() && errors > 5, "{name}: {counts:?}");
+        assert_eq!(counts, Counts { events: 0, errors, ..plain }, "{name}");
+    }
+}

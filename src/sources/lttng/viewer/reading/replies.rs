@@ -231,8 +231,15 @@ impl Reading {
             return Ok(Step::Last(end));
         }
         if !bytes.is_empty() {
+            let identifies = trace.is_unidentified();
             if trace.append(bytes) {
                 observer.metadata_restart(key);
+            }
+            if identifies {
+                let of_trace = |stream: &&mut Stream| stream.info.trace == key;
+                for stream in self.streams.values_mut().filter(of_trace) {
+                    stream.rename(trace, &mut self.replay_filter);
+                }
             }
             trace.need = observer.metadata(key, bytes);
             let total = trace.total;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::limits;
 use super::super::model::{Index, StreamInfo};
 use super::super::observer::Need;
-use super::super::replay_filter::{StreamKey, hash};
+use super::super::replay_filter::{ReplayFilter, StreamKey, hash};
 use super::backoff::{Backoff, OpenStream};
 
 /// A packet with an index that is still to be read.
@@ -105,6 +105,14 @@ impl Stream {
 
     pub(super) fn key(&mut self, trace: &Trace) -> StreamKey {
         self.key.get_or_insert_with(|| StreamKey::new(trace.identity(), &self.info)).clone()
+    }
+
+    /// The trace is identified by more bytes of its metadata than when packets were read: these stay
+    /// read.
+    pub(super) fn rename(&mut self, trace: &Trace, replay_filter: &mut ReplayFilter) {
+        if let Some(before) = self.key.take() {
+            replay_filter.renamed(&before, self.key(trace));
+        }
     }
 
     /// Whether an INDEX may be sent: behind the PACKET, never ahead of it (see the page of
@@ -296,6 +304,11 @@ impl Trace {
         self.total = self.total.saturating_add(bytes.len() as u64);
         self.vain = false;
         restart
+    }
+
+    /// Whether more metadata changes what identifies the trace.
+    pub(super) const fn is_unidentified(&self) -> bool {
+        self.head.len() < limits::IDENTITY
     }
 
     /// Identifies the trace.
