@@ -167,11 +167,13 @@ impl<T: Copy, F> Queues<T, F> {
         found.ok_or(QueueError::NotFound)
     }
 
-    /// Appends an event. `false`: it is larger than the queue's memory, and all clients miss it. An
-    /// empty event counts as one byte of memory.
+    /// Appends an event, and drops the oldest ones to make room. `false`: it is larger than the queue's
+    /// memory, and all clients miss it. An empty event counts as one byte of memory.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`], [`QueueError::NoMemory`].
+    /// [`QueueError::Invalid`]; [`QueueError::NoMemory`]: the event is neither stored nor counted, but
+    /// the oldest ones may have been dropped to make room, and clients that had not read them miss
+    /// them.
     #[inline]
     pub fn append(&mut self, handle: usize, data: &[u8], time: T) -> Result<bool, QueueError> {
         self.get_mut(handle)?.append(data, time)
