@@ -4,6 +4,8 @@
 #![allow(unsafe_code, clippy::unwrap_used, missing_docs, reason = "a test of a C boundary")]
 
 mod common;
+#[path = "memory/rust.rs"]
+mod rust;
 #[path = "memory/scarce.rs"]
 mod scarce;
 

@@ -1,6 +1,6 @@
 //! Events of a queue decoded into an array, in one call.
 
-use super::{QueueError, Queues};
+use super::{Fetch, QueueError, Queues};
 use crate::array::Array;
 use crate::layout::Resolution;
 use crate::types::stamp::Stamp;
@@ -32,10 +32,12 @@ impl<T: Copy, F: FnMut(&mut [u8]) -> bool> Queues<T, F> {
         mut decode: impl FnMut(&mut Array<R>, &[u8], &T) -> Result<(), E>,
     ) -> Result<Fetched, E> {
         array.reset();
-        let memory = || Some(Box::default());
-        let Some(mut fetch) = self.begin(handle, context, memory)? else {
-            return Ok(Fetched::default());
-        };
+        let mut fetch = self.spare_of_records.take().unwrap_or_default();
+        let begun = self.begin_in(&mut fetch, handle, context);
+        if begun != Ok(true) {
+            self.keep(fetch);
+            return begun.map(|_| Fetched::default()).map_err(E::from);
+        }
         let mut filter = fetch.filter.take();
         let (mut events, mut failed, mut going) = (0, None, true);
         while going {
@@ -76,7 +78,13 @@ impl<T: Copy, F: FnMut(&mut [u8]) -> bool> Queues<T, F> {
             Some(_) => 0,
         };
         fetch.filter = filter;
-        self.finish(fetch);
+        self.finish_in(&mut fetch);
+        self.keep(fetch);
         failed.map_or(Ok(Fetched { events, missed }), Err)
+    }
+
+    /// Keeps the memory of a fetch for the next.
+    fn keep(&mut self, fetch: Fetch<T, F>) {
+        self.spare_of_records = Some(fetch).filter(|fetch| fetch.batch.is_small());
     }
 }
