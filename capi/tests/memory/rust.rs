@@ -51,4 +51,6 @@ fn fetches_of_rust() {
         }
     };
     assert!(each(|| state(1000), fetch, stored, drop) > 0);
+    // As in C, an event for whose records there is no memory is seen again.
+    assert!(each(|| state(0), fetch, stored, drop) > each(|| state(1000), fetch, stored, drop));
 }

@@ -149,8 +149,24 @@ impl<T: Copy, F> Fetch<T, F> {
         self.batch.seq().is_none()
     }
 
+    /// The decoder has failed on the event taken last, and what it has added is removed. `kept`: the
+    /// records of the events before are there still; without them these events are missed.
+    /// `delivers`: there are such records. They are delivered now, and the next fetch begins with the
+    /// event. `again`: for lack of memory, so the event is not skipped. Returns whether the fetch
+    /// fails.
+    pub const fn refuse(&mut self, kept: bool, delivers: bool, again: bool) -> bool {
+        if !kept {
+            self.lose_taken(1);
+            return true;
+        }
+        if delivers || again {
+            self.put_back();
+        }
+        !delivers
+    }
+
     /// Puts back the event taken last: the next fetch begins with it.
-    pub const fn put_back(&mut self) {
+    const fn put_back(&mut self) {
         self.next -= 1;
         self.taken -= 1;
         self.batch.back();
