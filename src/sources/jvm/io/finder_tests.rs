@@ -1,66 +1,24 @@
 //! What is told while a reading hangs, and what becomes of it.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use super::super::live::Live;
 use super::*;
-use crate::contract::{OwnSink, Sink, Sinks, Update};
+use crate::contract::Recorded;
 use crate::host::Finder as _;
-use crate::model::{Charge, Departure, Memory, Now, Purpose, Value};
+use crate::model::{Charge, Memory, Purpose};
+use crate::sources::Source;
+use crate::sources::jvm::Jvm;
 use crate::sources::jvm::limits;
 use crate::sources::jvm::metrics as m;
 use crate::sources::jvm::tests::captures;
-
-/// The processes that are shown, and what was last said of any.
-#[derive(Default)]
-struct Store {
-    up: Mutex<BTreeSet<String>>,
-    state: Mutex<u32>,
-    owner: Mutex<String>,
-}
-
-struct Peer(Arc<Store>, String);
-
-impl Sinks for Arc<Store> {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(Peer(Self::clone(self), String::new()))
-    }
-}
-
-impl Sink for Peer {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            Update::Identity(identity) => {
-                self.1.clone_from(&identity.name);
-                self.0.up.lock().unwrap().insert(identity.name);
-            }
-            Update::Set { item, value: Value::U32(state) } if item == m::STATE => {
-                *self.0.state.lock().unwrap() = state;
-            }
-            Update::Set { item, value: Value::Text(owner) } if item == m::OWNER => {
-                *self.0.owner.lock().unwrap() = owner.to_string();
-            }
-            _ => {}
-        }
-    }
-}
-
-impl OwnSink for Peer {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn end(&mut self, _: Departure) {
-        self.0.up.lock().unwrap().remove(&self.1);
-    }
-}
 
 /// A finder, and the task that reads.
 struct Scene {
     finder: Finder,
     live: Live,
-    store: Arc<Store>,
+    store: Recorded,
 }
 
 fn who(pid: u32, start: u64) -> Who {
@@ -77,9 +35,9 @@ impl Scene {
         let host = Host::new(PathBuf::from("/nonexistent"));
         let finder = Finder::new(Arc::clone(&host), Arc::default());
         finder.known().activate(true);
-        let store = Arc::<Store>::default();
+        let store = Recorded::new(&Jvm::TABLE);
         let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
-        let mut live = Live::new(host, Arc::new(Arc::clone(&store)), charge);
+        let mut live = Live::new(host, store.maker(), charge);
         live.configure(&["*".to_owned()]);
         Self { finder, live, store }
     }
@@ -101,7 +59,7 @@ impl Scene {
     }
 
     fn shown(&self) -> Vec<String> {
-        self.store.up.lock().unwrap().iter().cloned().collect()
+        self.store.log().shown.iter().cloned().collect()
     }
 }
 
@@ -160,16 +118,16 @@ fn a_region_that_waits_is_not_lost() {
     // Its user has a name by now.
     scene.finder.0.looked(kept("www-data"), Vec::new(), Access::Kept(file));
     assert_eq!(scene.reads(), (1, false));
-    assert_eq!((scene.shown().len(), *scene.store.state.lock().unwrap()), (1, 3), "it is read");
-    assert_eq!(*scene.store.owner.lock().unwrap(), "www-data");
+    assert_eq!((scene.shown().len(), scene.store.count(m::STATE)), (1, 3), "it is read");
+    assert_eq!(scene.store.text(m::OWNER).unwrap(), "www-data");
     // One that has ended is read too.
     scene.finder.gone(5, 7);
     scene.reads();
-    *scene.store.state.lock().unwrap() = 0;
+    scene.store.log_mut().values.clear();
     scene.finder.0.looked(who(5, 8), Vec::new(), opens());
     scene.finder.gone(5, 8);
     assert_eq!(scene.reads(), (1, false));
-    assert_eq!((scene.shown(), *scene.store.state.lock().unwrap()), (vec![], 6));
+    assert_eq!((scene.shown(), scene.store.count(m::STATE)), (vec![], 6));
     // What was open for a look that is told late is not open any more.
     scene.finder.0.looked(kept("root"), Vec::new(), Access::Kept(file));
     assert_eq!(scene.reads(), (0, false));

@@ -9,7 +9,7 @@ use super::finder::Access;
 use super::region::Region;
 use super::reports::Waiting;
 use crate::clock::now;
-use crate::contract::{OwnSink, Sinks};
+use crate::contract::{Peer, PeerMaker};
 use crate::host::{Host, Program};
 use crate::model::{Charge, Departure, Now};
 use crate::sources::jvm::limits;
@@ -29,7 +29,7 @@ const RENAMED: &str = "its name is another one now";
 /// The processes.
 pub(super) struct Live {
     host: Arc<Host>,
-    sinks: Arc<dyn Sinks>,
+    maker: PeerMaker,
     /// `jvm.processes`.
     patterns: Vec<String>,
     read: HashMap<u32, Process>,
@@ -44,7 +44,7 @@ struct Process {
     meter: Meter,
     region: Option<Region>,
     program: Program,
-    sink: Option<Box<dyn OwnSink>>,
+    peer: Option<Peer>,
     found: Duration,
     /// Readings of it, also those that were left out.
     looks: u32,
@@ -57,10 +57,10 @@ struct Process {
 }
 
 impl Live {
-    pub(super) fn new(host: Arc<Host>, sinks: Arc<dyn Sinks>, charge: Charge) -> Self {
+    pub(super) fn new(host: Arc<Host>, maker: PeerMaker, charge: Charge) -> Self {
         Self {
             host,
-            sinks,
+            maker,
             patterns: Vec::new(),
             read: HashMap::new(),
             turned_away: HashSet::new(),
@@ -132,7 +132,7 @@ impl Live {
         let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
         process.program.seen(program);
         process.access(access);
-        process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
+        process.tick(&self.host, &self.maker, &self.patterns, &mut self.buffer);
     }
 
     fn room(&self) -> usize {
@@ -153,7 +153,7 @@ impl Live {
         let mut process = self.read.remove(&pid)?;
         // The region outlives the process, with all that it has counted.
         process.last = true;
-        process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
+        process.tick(&self.host, &self.maker, &self.patterns, &mut self.buffer);
         let counted = process.meter.processor_time();
         process.end(why);
         counted
@@ -161,8 +161,8 @@ impl Live {
 
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
-        let Self { host, sinks, patterns, buffer, .. } = self;
-        self.read.values_mut().for_each(|process| process.tick(host, sinks, patterns, buffer));
+        let Self { host, maker, patterns, buffer, .. } = self;
+        self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, buffer));
         // One that is large is seldom read.
         buffer.shrink_to(limits::LARGE);
         let processes: usize = self.read.values().map(|process| process.meter.memory()).sum();
@@ -182,7 +182,7 @@ impl Process {
             meter,
             region: None,
             program: Program::default(),
-            sink: None,
+            peer: None,
             found,
             looks: 0,
             ticks: 0,
@@ -209,44 +209,38 @@ impl Process {
         self.meter.unread(state);
     }
 
-    fn tick(
-        &mut self,
-        host: &Host,
-        sinks: &Arc<dyn Sinks>,
-        patterns: &[String],
-        buffer: &mut Vec<u8>,
-    ) {
+    fn tick(&mut self, host: &Host, maker: &PeerMaker, patterns: &[String], buffer: &mut Vec<u8>) {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
         let read = self.copy(buffer);
-        if self.sink.is_none() || self.meter.is_renamed() {
+        if self.peer.is_none() || self.meter.is_renamed() {
             if read {
                 self.meter.learn(buffer, age);
             }
-            if !self.meter.is_known(age) || self.sink.is_none() && !self.meter.is_wanted(patterns) {
+            if !self.meter.is_known(age) || self.peer.is_none() && !self.meter.is_wanted(patterns) {
                 return;
             }
-            if let (true, Some(sink)) = (read, &mut self.sink) {
+            if let (true, Some(peer)) = (read, &mut self.peer) {
                 // What came since the last reading is the old name's.
-                sink.at(at);
-                self.meter.read(buffer, age, at.monotonic, &mut **sink);
+                peer.at(at);
+                self.meter.read(buffer, age, at.monotonic, peer);
             }
-            self.introduce(sinks, at);
+            self.introduce(maker, at);
         }
-        let Some(sink) = &mut self.sink else { return };
-        sink.at(at);
-        if sink.refused() {
+        let Some(peer) = &mut self.peer else { return };
+        peer.at(at);
+        if peer.refused() {
             self.refused += 1;
             if self.refused < AGAIN {
                 return;
             }
             self.refused = 0;
             self.meter.again();
-            self.meter.start(&mut **sink);
+            self.meter.start(peer);
         }
         if read {
-            sink.read(buffer.len());
-            self.meter.read(buffer, age, at.monotonic, &mut **sink);
+            peer.count_io(buffer.len(), 0);
+            self.meter.read(buffer, age, at.monotonic, peer);
         }
         // Not of all in the same second, but soon of each.
         let (pid, start) = (self.meter.who().pid, self.meter.who().start);
@@ -256,14 +250,14 @@ impl Process {
             && let Some(process) = host.proc().open(pid)
             && let Some(usage) = usage(&process, start)
         {
-            self.meter.usage(&usage, &mut **sink);
+            self.meter.usage(&usage, peer);
             if is_due(BOUNDS) {
-                self.meter.bounds(&bounds(&process), &mut **sink);
+                self.meter.bounds(&bounds(&process), peer);
             }
         }
-        self.meter.tick(&mut **sink);
+        self.meter.tick(peer);
         self.ticks = self.ticks.wrapping_add(1);
-        sink.flush();
+        peer.flush();
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.
@@ -288,26 +282,26 @@ impl Process {
         read.is_ok()
     }
 
-    fn introduce(&mut self, sinks: &Arc<dyn Sinks>, at: Now) {
-        if let Some(mut old) = self.sink.take() {
+    fn introduce(&mut self, maker: &PeerMaker, at: Now) {
+        if let Some(mut old) = self.peer.take() {
             // It has another name now.
             old.at(at);
-            self.meter.end(RENAMED, &mut *old);
+            self.meter.end(RENAMED, &mut old);
             old.end(Departure::regular(RENAMED));
             self.meter.again();
         }
-        let mut sink = sinks.open();
-        sink.at(at);
+        let mut peer = maker.make();
+        peer.at(at);
         self.ticks = 0;
-        self.meter.start(&mut *sink);
-        self.sink = Some(sink);
+        self.meter.start(&mut peer);
+        self.peer = Some(peer);
     }
 
     fn end(mut self, why: &'static str) {
-        if let Some(mut sink) = self.sink.take() {
-            sink.at(now());
-            self.meter.end(why, &mut *sink);
-            sink.end(Departure::regular(why));
+        if let Some(mut peer) = self.peer.take() {
+            peer.at(now());
+            self.meter.end(why, &mut peer);
+            peer.end(Departure::regular(why));
         }
     }
 }

@@ -39,10 +39,10 @@ pub(super) fn start(
     Context { peers, net, host, .. }: Context,
 ) -> std::io::Result<Box<dyn Running<Config>>> {
     let (sender, receiver) = watch::channel(Arc::new(config));
-    let (all, sinks, memory) = (Arc::clone(&host), peers.sinks(false), Arc::clone(peers.memory()));
+    let (all, maker, memory) = (Arc::clone(&host), peers.maker(false), Arc::clone(peers.memory()));
     let make = move || {
         let charge = Charge::new(Arc::clone(&memory), Purpose::Definitions);
-        Live::new(Arc::clone(&all), Arc::clone(&sinks), charge)
+        Live::new(Arc::clone(&all), maker.clone(), charge)
     };
     let reports = Arc::<Reports>::default();
     let finder = Finder::new(Arc::clone(&host), Arc::clone(&reports));

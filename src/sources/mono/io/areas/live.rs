@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::finder::{Found, Report};
 use super::open::Area;
 use crate::clock::now;
-use crate::contract::{Control, Update};
-use crate::contract::{OwnSink, Sinks};
+use crate::contract::{Control, Peer, PeerMaker};
 use crate::host::Program;
 use crate::model::{Charge, Departure};
 use crate::sources::mono::area::{Access, Meter, PAGE, Refusal};
@@ -28,7 +27,7 @@ const ANOTHER: &str = "the process executes another program";
 /// The processes.
 pub(super) struct Live {
     processes: Arc<Processes>,
-    sinks: Arc<dyn Sinks>,
+    maker: PeerMaker,
     /// `mono.processes`.
     patterns: Vec<String>,
     read: HashMap<u32, Process>,
@@ -47,17 +46,17 @@ struct Process {
     program: Program,
     meter: Meter,
     area: Option<Area>,
-    sink: Box<dyn OwnSink>,
+    peer: Peer,
     ticks: u8,
     /// Readings since a limit turned it away.
     refused: u8,
 }
 
 impl Live {
-    pub(super) fn new(processes: Arc<Processes>, sinks: Arc<dyn Sinks>, charge: Charge) -> Self {
+    pub(super) fn new(processes: Arc<Processes>, maker: PeerMaker, charge: Charge) -> Self {
         Self {
             processes,
-            sinks,
+            maker,
             patterns: Vec::new(),
             read: HashMap::new(),
             left_out: HashMap::new(),
@@ -123,11 +122,11 @@ impl Live {
             return;
         }
         let Found { facts, access, area, program } = found;
-        let (start, sink) = (facts.start, self.sinks.open());
+        let (start, peer) = (facts.start, self.maker.make());
         let meter = Meter::new(self.processes.seat(Way::Area, facts), access);
-        let mut process = Process { start, program, meter, area, sink, ticks: 0, refused: 0 };
-        process.sink.at(now());
-        process.meter.start(&mut *process.sink);
+        let mut process = Process { start, program, meter, area, peer, ticks: 0, refused: 0 };
+        process.peer.at(now());
+        process.meter.start(&mut process.peer);
         process.tick();
         self.read.insert(pid, process);
     }
@@ -178,7 +177,7 @@ impl Live {
     /// Ends all without a fault.
     pub(super) fn end(&mut self, why: &'static str) {
         for (_, mut process) in self.read.drain() {
-            process.sink.at(now());
+            process.peer.at(now());
             process.end(false, why);
         }
     }
@@ -202,22 +201,22 @@ impl Process {
     }
 
     fn tick(&mut self) {
-        let Self { meter, area, sink, ticks, refused, .. } = self;
-        sink.at(now());
-        if sink.refused() {
+        let Self { meter, area, peer, ticks, refused, .. } = self;
+        peer.at(now());
+        if peer.refused() {
             *refused += 1;
             if *refused < AGAIN {
                 return;
             }
             *refused = 0;
-            meter.restart(&mut **sink);
+            meter.restart(peer);
         }
         let mut page = [0; PAGE];
         if let Some(open) = &*area {
             let fault = match open.read(&mut page) {
                 Ok(()) => {
-                    sink.read(PAGE);
-                    meter.read(&page, &mut **sink).err()
+                    peer.count_io(PAGE, 0);
+                    meter.read(&page, peer).err()
                 }
                 // The process has ended, which the next scan sees.
                 Err(_) => None,
@@ -232,22 +231,22 @@ impl Process {
                 }
             }
         }
-        meter.tick(&mut **sink);
-        for request in sink.requests() {
+        meter.tick(peer);
+        for request in peer.requests() {
             if let Control::Request(control, _) = request {
-                sink.update(Update::Answer { control, text: NO_MODULE.to_owned() });
+                peer.answer(control, NO_MODULE.to_owned());
             }
         }
         // There are no records; this charges the memory of new metrics.
         *ticks = ticks.wrapping_add(1);
         if *ticks % FLUSH == 1 {
-            sink.flush();
+            peer.flush();
         }
     }
 
     fn end(mut self, ended: bool, why: &'static str) {
-        self.meter.end(ended, why, &mut *self.sink);
-        self.sink.end(Departure::regular(why));
+        self.meter.end(ended, why, &mut self.peer);
+        self.peer.end(Departure::regular(why));
     }
 }
 

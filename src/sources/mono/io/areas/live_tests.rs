@@ -2,17 +2,16 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::super::finder::Finder;
 use super::*;
-use crate::contract::Identity;
-use crate::contract::Sink;
+use crate::contract::{Recorded, Refusal};
 use crate::host::{Finder as _, Glance, Visit};
-use crate::model::{Memory, Now, Purpose, Value};
+use crate::model::{Memory, Purpose};
+use crate::sources::Source;
+use crate::sources::mono::Mono;
 use crate::sources::mono::io::host::ProcHost;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Facts, Host, Said, Via};
@@ -25,62 +24,10 @@ impl Host for NoHost {
     }
 }
 
-/// A store that can be full, and what it was told.
-#[derive(Default)]
-struct Store {
-    full: AtomicBool,
-    told: Mutex<Vec<String>>,
-    asked: Mutex<Vec<Control>>,
-}
-
-struct Peer(Arc<Store>, bool);
-
-impl Sinks for Arc<Store> {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(Peer(Self::clone(self), false))
-    }
-}
-
-impl Sink for Peer {
-    fn update(&mut self, update: Update<'_>) {
-        let line = match update {
-            Update::Identity(Identity { name, .. }) => {
-                self.1 = self.0.full.load(Ordering::Relaxed);
-                name
-            }
-            Update::Set { item, value: Value::U32(state) } if item == m::STATE => {
-                format!("state {state}")
-            }
-            Update::RowCount { item, more, .. } if item == m::PROGRAM_EXCEPTIONS => {
-                format!("{more} exceptions")
-            }
-            Update::Answer { text, .. } => text,
-            _ => return,
-        };
-        if !self.1 {
-            self.0.told.lock().unwrap().push(line);
-        }
-    }
-}
-
-impl OwnSink for Peer {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn refused(&self) -> bool {
-        self.1
-    }
-    fn requests(&mut self) -> Vec<Control> {
-        std::mem::take(&mut *self.0.asked.lock().unwrap())
-    }
-    fn end(&mut self, departure: Departure) {
-        self.0.told.lock().unwrap().push(departure.why.into());
-    }
-}
-
-fn live() -> (Live, Arc<Store>) {
-    let store = Arc::new(Store::default());
+fn live() -> (Live, Recorded) {
+    let store = Recorded::new(&Mono::TABLE).with_lines();
     let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
-    let mut live = Live::new(Processes::new(NoHost), Arc::new(Arc::clone(&store)), charge);
+    let mut live = Live::new(Processes::new(NoHost), store.maker(), charge);
     live.configure(&["*".to_owned()]);
     (live, store)
 }
@@ -98,8 +45,25 @@ fn begun(live: &mut Live, pid: u32, program: &str) {
     live.report(Report::Found(Box::new(found)));
 }
 
-fn told(store: &Store) -> Vec<String> {
-    std::mem::take(&mut *store.told.lock().unwrap())
+/// What was told since the last call: names, states, exceptions of the program, answers, ends.
+fn told(store: &Recorded) -> Vec<String> {
+    let exceptions = m::PROGRAM_EXCEPTIONS;
+    let exceptions = format!("row {}.{} ", exceptions.table().index(), exceptions.get());
+    let state = format!("set {} U32(", m::STATE.get());
+    let words = |line: String| {
+        if let Some(name) = line.strip_prefix("identity ") {
+            name.split(' ').next().map(str::to_owned)
+        } else if let Some(number) = line.strip_prefix(&state) {
+            Some(format!("state {}", number.strip_suffix(')')?))
+        } else if let Some(row) = line.strip_prefix(&exceptions) {
+            Some(format!("{} exceptions", row.split_once(' ')?.1))
+        } else if let Some(answer) = line.strip_prefix("answer ") {
+            Some(answer.split_once(' ')?.1.to_owned())
+        } else {
+            line.strip_prefix("end ").map(str::to_owned)
+        }
+    };
+    std::mem::take(&mut store.log_mut().lines).into_iter().filter_map(words).collect()
 }
 
 #[test]
@@ -107,7 +71,7 @@ fn requests_are_answered_and_the_end_is_told() {
     let (mut live, store) = live();
     found(&mut live, 5);
     assert_eq!(told(&store), ["a.exe:5", "state 5"]);
-    store.asked.lock().unwrap().push(Control::Request(m::ADD, "GC/*".to_owned()));
+    store.log_mut().requests.push_back(Control::Request(m::ADD, "GC/*".to_owned()));
     live.tick();
     live.tick();
     assert_eq!(told(&store), [NO_MODULE]);
@@ -118,10 +82,10 @@ fn requests_are_answered_and_the_end_is_told() {
 #[test]
 fn a_process_that_the_store_has_no_room_for_is_tried_again() {
     let (mut live, store) = live();
-    store.full.store(true, Ordering::Relaxed);
+    store.log_mut().refuses = Some(Refusal::Instances);
     found(&mut live, 5);
     (0..20).for_each(|_| live.tick());
-    store.full.store(false, Ordering::Relaxed);
+    store.log_mut().refuses = None;
     assert_eq!(told(&store), [""; 0]);
     (0..AGAIN).for_each(|_| live.tick());
     assert_eq!(told(&store), ["a.exe:5", "state 5"]);

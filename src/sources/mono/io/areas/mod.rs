@@ -32,7 +32,7 @@ pub(super) fn start(
     net: &Net,
 ) {
     let charge = Charge::new(Arc::clone(peers.memory()), Purpose::Definitions);
-    let live = Live::new(processes, peers.sinks(false), charge);
+    let live = Live::new(processes, peers.maker(false), charge);
     let (sender, reports) = unbounded_channel();
     let finder = Finder::new(Arc::clone(host), sender);
     let place = host.host().add(Arc::new(finder.clone()), Some(AREAS));
