@@ -24,8 +24,8 @@ in its own process, by which a span without ids finds its place."""
 
 
 def text(fields, *names, most=MOST_NAME):
-    """The first of these parameters that has a value, and not more of it than is kept."""
-    return str(next((fields[name] for name in names if fields.get(name)), ""))[:most]
+    """The first of these parameters that has a value, in one line, and not more of it than is kept."""
+    return " ".join(str(next((fields[name] for name in names if fields.get(name)), ""))[:most].split())
 
 
 def joined(*words):
@@ -129,6 +129,8 @@ class Trace:
         room = len(self.seen) < MOST_SPANS
         if room:
             self.seen.add(key)
+        # Of the forms of an id the longest is the most that there is to say.
+        self.id = max(self.id, one.trace, key=len)
         self.spans, self.errors = self.spans + 1, self.errors + one.failed
         self.start, self.end = min(self.start, one.start), max(self.end, one.start + one.duration)
         if len(self.services) < MOST_SERVICES:

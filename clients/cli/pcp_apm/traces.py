@@ -8,7 +8,7 @@ from pcp import pmapi
 import cpmapi as c
 
 from .events import Events
-from .spans import FORMS, MOST_SPANS, ONLY, Matching, Traces, shortened, span, spellings
+from .spans import FORMS, MOST_SPANS, ONLY, Matching, Traces, canonical, joined, shortened, span, spellings
 from .table import Table, at_text, shown, terminal, to_json
 from .tree import ASCII, MILLI, Tree
 from .trouble import Trouble
@@ -26,7 +26,7 @@ class Records:
         self.stream.kinds = {kind: found for kind, found in self.stream.kinds.items() if kind in FORMS}
         if not self.stream.kinds:
             raise Trouble(reader.unlogged("no spans in this archive", "events") if reader.archive else
-                          "nothing here has ids of traces: [zorka] and [profiler] of apm.toml are off")
+                          "this pmdaapm was built without the sources that have ids of traces: zorka, profiler")
 
     def only(self, written):
         """That the host sends no others than those of traces whose ids begin so. Without it they are chosen here only."""
@@ -54,7 +54,7 @@ class Records:
         while True:
             found = self.stream.fetched(needles)
             if len(self.stream.denied) == len(self.stream.kinds):
-                raise Trouble("event records are for others only: run it on that host itself, or see events.allow_remote of apm.toml")
+                raise Trouble("only others may see event records: run it on that host itself, or see [events] of apm.toml")
             yield found
             now, waiting = time.monotonic(), len(found) >= WAITING
             if now >= end + (LONGEST if waiting else 0):
@@ -80,7 +80,7 @@ class Records:
         """What may be missing."""
         denied = " and ".join(sorted(f"{source}.{kind}" for source, kind in self.stream.denied))
         return [line for there, line in ((self.missed, f"{self.missed} records were dropped before they could be read: spans may be missing"),
-                                         (denied, f"records of {denied} are for others only: events.allow_remote of apm.toml")) if there]
+                                         (denied, f"only others may see records of {denied}: [events] of apm.toml")) if there]
 
 
 def clock(reader, ns):
@@ -103,7 +103,7 @@ def trace(reader, said, as_json):
     tree = Tree(found[0])
     if as_json:
         for one, cells in tree.cells():
-            print(to_json({"table": "trace", "trace": one.trace, "time": at_text(one.start), **cells}))
+            print(to_json({"table": "trace", "trace": tree.id, "time": at_text(one.start), **cells}))
         return
     notes = records.notes() + ([f"{matching.left_out} more spans are not shown: a trace is drawn with {MOST_SPANS}"] if matching.left_out else [])
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
@@ -129,16 +129,19 @@ def traces(reader, pattern, rows, failed, as_json):
         if pattern != "*" and not any(fnmatch.fnmatch(service, pattern) for service in seen.services):
             names = sorted(map(shown, seen.services))
             raise Trouble(f"no trace of a service {pattern}: there are {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}")
-        print(f"pcp-apm: none of {seen.number} traces has failed", file=sys.stderr)
+        print(f"pcp-apm: no trace {'' if pattern == '*' else f'of {pattern} '}has failed, of {seen.number} in all", file=sys.stderr)
         return
     table = Table("traces", [("TRACE", "trace", None), ("BEGAN", "time", None), ("MS", "duration_ms", 2), ("SPANS", "spans", 0), ("SERVICES", "services", 0),
-                             ("ERRORS", "errors", 0), ("SERVICE", "service", None), ("OPERATION", "operation", None)])
-    short = shortened([one.id for one in best]) if terminal() else {}
+                             ("ERRORS", "errors", 0), ("ROOT", "root", None)])
+    # A terminal has room for the begins of ids and for seconds.
+    short = shortened([canonical(one.id) for one in best]) if terminal() else {}
     begin, end = reader.clock(seen.begin), reader.clock(seen.end)
     same = begin[:10] == end[:10]
     for one in best:
-        table.add(short.get(one.id, one.id), clock(reader, one.start)[11 if same else 0:], one.duration / MILLI, one.spans, len(one.services), one.errors, one.root.service,
-                  one.root.operation, trace=one.id, time=at_text(one.start), names=sorted(one.services))
+        began = reader.clock(one.start) if short else clock(reader, one.start)
+        table.add(short.get(canonical(one.id), one.id), began[11 if same else 0:], one.duration / MILLI, one.spans, len(one.services), one.errors,
+                  joined(one.root.service, one.root.operation), trace=one.id, time=at_text(one.start), service=one.root.service, operation=one.root.operation,
+                  names=sorted(one.services))
     if not as_json:
         print(f"from {begin} to {end[11 if same else 0:]}: {seen.number} trace{'' if seen.number == 1 else 's'}", end="\n\n")
     table.show(as_json)

@@ -77,7 +77,7 @@ class Tree:
     """A trace that is drawn: its spans, and sums of them."""
 
     def __init__(self, spans):
-        self.rows, self.id = arrange(spans), spans[0].trace
+        self.rows, self.id = arrange(spans), max((one.trace for one in spans), key=len)
         self.start, self.end = min(one.start for one in spans), max(map(ends, spans))
         self.failed, self.services = sum(one.failed for one in spans), len({one.service for one in spans})
 

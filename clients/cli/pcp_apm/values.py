@@ -168,6 +168,9 @@ class Reader:
 
     def window(self):
         window = Window(self.context, self.start, self.finish)
+        begin = results.ns(self.context.pmGetArchiveLabel().start)
+        if window.finish < begin:
+            raise Trouble(f"nothing was logged before {self.clock(window.finish)}: the archive begins at {self.clock(begin)}")
         if window.start > window.finish:
             raise Trouble(f"nothing was logged after {self.clock(window.start)}: the archive ends at {self.clock(window.finish)}")
         return window
