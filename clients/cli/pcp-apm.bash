@@ -1,4 +1,4 @@
-# Completion of `pcp apm` for bash: commands, their options, services, runtimes and kinds of events that the host has. Of other
+# Completion of `pcp apm` for bash: commands, their options, services, runtimes, slow traces and kinds of events that the host has. Of other
 # commands of pcp(1) their names only: PCP's own completion has none for it.
 # shellcheck shell=bash
 
@@ -46,6 +46,8 @@ _pcp_apm()
 	services|runtimes) options+=" --json --rows --interval" ;;
 	methods|stacks) options+=" --json --rows --interval --total" ;;
 	folded) options+=" --rows" ;;
+	traces) options+=" --json --rows --interval --failed" ;;
+	trace) options+=" --json --interval" ;;
 	events) options+=" --rows --filter --follow --interval" ;;
 	top) options+=" --interval" ;;
 	page) options+=" --proxy" ;;
@@ -55,12 +57,16 @@ _pcp_apm()
     fi
     local IFS=$'\n'
     case $what in
-    "") mapfile -t COMPREPLY < <(compgen -W $'agents\nservices\nruntimes\nmethods\nstacks\nfolded\nevents\ntop\npage' -- "$cur") ;;
-    services|runtimes|methods|stacks|folded)
+    "") mapfile -t COMPREPLY < <(compgen -W $'agents\nservices\nruntimes\nmethods\nstacks\nfolded\ntraces\ntrace\nevents\ntop\npage' -- "$cur") ;;
+    services|runtimes|methods|stacks|folded|traces)
 	local names=apm.service.instances
 	[[ $what != runtimes ]] || names=apm.runtime.state
 	mapfile -t COMPREPLY < <(compgen -W "$(pminfo "${source[@]}" -f $names 2>/dev/null |
 	    sed -nE 's/.* or "((mono|dotnet|profiler|zorka|jvm)::)?(.*)"\] value.*/\3/p')" -- "$cur")
+	;;
+    trace)
+	# Ids of the slowest ones, which there is a table of. Their form is that of most agents.
+	mapfile -t COMPREPLY < <(compgen -W "$(pminfo "${source[@]}" -f apm.zorka.event.span.slowest 2>/dev/null | grep -oE '\b[0-9a-f]{32}\b' | sort -u)" -- "$cur")
 	;;
     events)
 	mapfile -t COMPREPLY < <(compgen -W "$(pminfo "${source[@]}" apm 2>/dev/null | sed -nE 's/^apm\.([a-z]+)\.event\.([a-z_]+)\.(highres_)?records$/\1.\2/p' | sort -u)" -- "$cur")
