@@ -7,6 +7,7 @@ import time
 from pcp import pmapi
 import cpmapi as c
 
+from . import results
 from .events import Events
 from .spans import FORMS, MOST_SPANS, ONLY, Matching, Traces, canonical, joined, shortened, span, spellings
 from .table import Table, at_text, shown, terminal, to_json
@@ -73,8 +74,9 @@ class Records:
             raise Trouble("the names of parameters were not logged: apm.zorka.param and apm.profiler.param, once; they are in the group apm/parameters of pmlogconf")
         if not self.reader.archive:
             raise Trouble(what + live)
-        window = self.reader.window()
-        raise Trouble(f"{what} between {self.reader.clock(window.start)} and {self.reader.clock(window.finish)}{archive}")
+        window, clock_of = self.reader.window(), self.reader.clock
+        begin, end = results.ns(self.reader.context.pmGetArchiveLabel().start), results.ns(self.reader.context.pmGetArchiveEnd())
+        raise Trouble(f"{what} between {clock_of(window.start)} and {clock_of(window.finish)}: {archive or f'the archive has {clock_of(begin)} to {clock_of(end)}'}")
 
     def notes(self):
         """What may be missing."""
@@ -96,7 +98,7 @@ def trace(reader, said, as_json):
     found = matching.found()
     if not found:
         records.nothing(f"no trace {said}", " in memory: pcp apm traces lists those that are, older ones may be in an archive (-a)",
-                        ": traces instead of trace lists those that were logged")
+                        "traces instead of trace lists those that were logged")
     if len(found) > 1:
         ids = sorted(shown(spans[0].trace) for spans in found)
         raise Trouble(f"{said} is the begin of {len(ids)} ids, say more of it: {', '.join(ids[:5])}{', ...' if len(ids) > 5 else ''}")
@@ -122,8 +124,7 @@ def traces(reader, pattern, rows, failed, as_json):
     for one in records.spans():
         seen.add(one)
     if not seen.number:
-        records.nothing("no spans", " yet: run it again, or with a longer -t; agents of Zorka send only traces that take tracer.min.trace.time (docs/zorka.md)",
-                        ": records are logged while somebody has sent some")
+        records.nothing("no spans", " yet: run it again, or with a longer -t; agents of Zorka send only traces that take tracer.min.trace.time (docs/zorka.md)")
     best = seen.best()
     if not best:
         if pattern != "*" and not any(fnmatch.fnmatch(service, pattern) for service in seen.services):

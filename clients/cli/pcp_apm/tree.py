@@ -3,7 +3,7 @@
 import collections
 import textwrap
 
-from .table import Table, cut, shown, width
+from .table import Table, cut, shown
 
 MILLI = 1e6
 # Levels that are drawn as such; below them stands the number of the level.
