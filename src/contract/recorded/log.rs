@@ -18,6 +18,9 @@ const SERVICE: &str = "the service";
 const DYNAMIC: u16 = 1;
 const DYNAMIC_ITEMS: u32 = 1024;
 
+/// The keys of slots.
+pub(super) type Slots = BTreeMap<(TableId, u32), String>;
+
 /// A record of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedEvent {
@@ -92,7 +95,8 @@ pub struct Log {
     /// Each of these calls as a line, if [`Recorded::with_lines`].
     pub lines: Vec<String>,
     pub(super) has_lines: bool,
-    slots: BTreeMap<(TableId, u32), String>,
+    /// Those of the peer that speaks.
+    pub(super) slots: Slots,
     /// [`Peer::batch`] has batches, which [`Peer::flush`] unpacks.
     pub packs: bool,
     /// [`Peer::keeps`] says yes.
@@ -131,7 +135,7 @@ impl Log {
             largest_batch: 0,
             lines: Vec::new(),
             has_lines: false,
-            slots: BTreeMap::new(),
+            slots: Slots::new(),
             packs: false,
             keeps: false,
             room: usize::MAX,

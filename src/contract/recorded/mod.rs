@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use log::Slots;
 pub use log::{Log, RecordedEvent};
 
 use super::{Control, Held, Identity, ParamId, Peer, PeerMaker, Recipient, Refusal, Update};
@@ -149,6 +150,7 @@ fn handle(log: &Arc<RwLock<Log>>) -> Peer {
         name: None,
         batches: Vec::new(),
         defined: HashSet::new(),
+        slots: Slots::new(),
     })
 }
 
@@ -162,6 +164,7 @@ struct Handle {
     batches: Vec<Batch>,
     /// Slots of metrics in this connection.
     defined: HashSet<u32>,
+    slots: Slots,
 }
 
 impl Handle {
@@ -194,12 +197,18 @@ impl Recipient for Handle {
         if self.refusal.is_some() {
             return;
         }
+        let mut slots = std::mem::take(&mut self.slots);
         let mut log = self.log();
         log.updates += 1;
         if log.has_lines {
             log.line(&update);
         }
+        // Slots belong to a peer.
+        std::mem::swap(&mut log.slots, &mut slots);
         log.update(update);
+        std::mem::swap(&mut log.slots, &mut slots);
+        drop(log);
+        self.slots = slots;
     }
 
     fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {

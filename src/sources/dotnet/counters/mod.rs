@@ -58,7 +58,7 @@ pub struct Counters {
 
 impl Counters {
     /// The identity is known: the peer's updates before were
-    /// [`Update::Identity`](crate::contract::Update::Identity). Metrics and rows are defined anew.
+    /// [`Peer::is`](crate::contract::Peer::is). Metrics and rows are defined anew.
     /// `name`: the instance name.
     pub fn start(&mut self, name: &str) {
         self.names = Names::default();

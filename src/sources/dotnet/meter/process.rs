@@ -63,7 +63,7 @@ impl Meter {
         }
     }
 
-    /// The identity is known: the peer's updates before were [`Update::Identity`]. `name`: the
+    /// The peer is identified. `name`: the
     /// instance name.
     pub fn start(&mut self, name: &str, peer: &mut Peer) {
         self.name = name.into();

@@ -62,7 +62,7 @@ impl Meter {
         }
     }
 
-    /// The identity is known: the peer's updates before were [`Update::Identity`]. `name`: the
+    /// The peer is identified. `name`: the
     /// instance name. `service`: one of `latencies`.
     pub(crate) fn start(
         &mut self,
