@@ -48,7 +48,7 @@ impl RecordedEvent {
     }
 }
 
-/// What was said of all peers of a [`Recorded`].
+/// What was said of all peers of a [`Recorded`](super::Recorded).
 #[derive(Debug)]
 pub struct Log {
     pub(super) table: SourceTable,
@@ -66,7 +66,7 @@ pub struct Log {
     pub specs: BTreeMap<u32, MetricSpec>,
     /// Values of dynamic metrics, by path and key of the row, or none.
     pub metrics: BTreeMap<(String, Option<String>), Value>,
-    /// Values of [`Peer::sample`], each call's in its order.
+    /// Values of [`Peer::sample`](crate::contract::Peer::sample), each call's in its order.
     pub samples: Vec<Vec<(u32, SampleValue)>>,
     /// Records, also those that the source has packed.
     pub events: Vec<RecordedEvent>,
@@ -92,20 +92,20 @@ pub struct Log {
     pub updates: usize,
     /// Bytes of the largest batch that the source has packed.
     pub largest_batch: usize,
-    /// Each of these calls as a line, if [`Recorded::with_lines`].
+    /// Each of these calls as a line, if [`Recorded::with_lines`](super::Recorded::with_lines).
     pub lines: Vec<String>,
     pub(super) has_lines: bool,
     /// Those of the peer that speaks.
     pub(super) slots: Slots,
-    /// [`Peer::batch`] has batches, which [`Peer::flush`] unpacks.
+    /// [`Peer::batch`](crate::contract::Peer::batch) has batches, which its `flush` unpacks.
     pub packs: bool,
-    /// [`Peer::keeps`] says yes.
+    /// [`Peer::keeps`](crate::contract::Peer::keeps) says yes.
     pub keeps: bool,
     /// Parameters of dynamic metrics that there is room for.
     pub room: usize,
-    /// [`Peer::refusal`] says this from the next identity on.
+    /// [`Peer::refusal`](crate::contract::Peer::refusal) says this from the next identity on.
     pub refuses: Option<Refusal>,
-    /// Requests for [`Peer::requests`].
+    /// Requests for [`Peer::requests`](crate::contract::Peer::requests).
     pub requests: VecDeque<Control>,
 }
 
