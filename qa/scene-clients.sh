@@ -14,8 +14,7 @@ print(*sorted({" ".join(cell(json.loads(l).get(k)) for k in sys.argv[1:]) for l 
 # whole COMMAND: each kind of runtime has rows with the figures that it brings in the scene (qa/peers/one_view.py of qa/127).
 whole() { /usr/bin/python3 "$QA/peers/one_view.py" scene "$1"; }
 
-sed 's/on 1 sec/on 500 msec/; s/^    apm.self$/    apm.self\n    apm.profiler.service\n    apm.zorka.service\n    apm.dotnet.service\n    apm.mono.program/' \
-    "$TOP/etc/pmlogger.conf" >"$D/pmlogger.conf"
+sed 's/on 1 \(sec\|minute\)/on 500 msec/' "$TOP/etc/pmlogger.conf" >"$D/pmlogger.conf"
 background pmlogger -h "$HOST" -c "$D/pmlogger.conf" -l "$D/pmlogger.log" "$D/archive"
 logger=$LAST
 # Rates of a second in which everyone had some calls, and a burst of each .NET process.
