@@ -195,4 +195,7 @@ sed -n 's/^\(apm[^ (]*\) = .*/\1/p' "$TOP/clients/reports/derived.conf" | while 
 done
 echo "== clients: rules of Prometheus"
 verdict "each metric exists" same "$(grep -oE 'apm_[a-z0-9_]+' "$TOP/clients/rules/prometheus/rules.yml" | sort -u | comm -23 - <(tr . _ <"$D/names"))" ""
+# apm.mono_gc_share is ApmMonoGcShare; one rule has the lost records of all sources, and one is by a text.
+verdict "and each rule of pmieconf is there" same "$(sed -n 's/^ *- alert: //p' "$TOP/clients/rules/prometheus/rules.yml" | sort)" \
+    "$(find "$TOP/clients/rules/pmieconf" -type f -printf '%f\n' | sed -E '/^jvm_metaspace$/d; s/.*_records_lost/records_lost/; s/(^|_)(.)/\U\2/g; s/^/Apm/' | sort -u)"
 if command -v promtool >/dev/null; then promtool check rules "$TOP/clients/rules/prometheus/rules.yml" >"$D/promtool" 2>&1 || cat "$D/promtool"; fi
