@@ -14,8 +14,7 @@ print(*sorted({" ".join(cell(json.loads(l).get(k)) for k in sys.argv[1:]) for l 
 # whole COMMAND: each kind of runtime has rows with the figures that it brings in the scene (qa/peers/one_view.py of qa/127).
 whole() { /usr/bin/python3 "$QA/peers/one_view.py" scene "$1"; }
 
-sed 's/on 1 sec/on 500 msec/; s/^    apm.self$/    apm.self\n    apm.profiler.service\n    apm.zorka.service\n    apm.dotnet.service\n    apm.mono.program/' \
-    "$TOP/etc/pmlogger.conf" >"$D/pmlogger.conf"
+sed 's/on 1 \(sec\|minute\)/on 500 msec/' "$TOP/etc/pmlogger.conf" >"$D/pmlogger.conf"
 background pmlogger -h "$HOST" -c "$D/pmlogger.conf" -l "$D/pmlogger.log" "$D/archive"
 logger=$LAST
 # Rates of a second in which everyone had some calls, and a burst of each .NET process.
@@ -207,4 +206,7 @@ sed -n 's/^\(apm[^ (]*\) = .*/\1/p' "$TOP/clients/reports/derived.conf" | while 
 done
 echo "== clients: rules of Prometheus"
 verdict "each metric exists" same "$(grep -oE 'apm_[a-z0-9_]+' "$TOP/clients/rules/prometheus/rules.yml" | sort -u | comm -23 - <(tr . _ <"$D/names"))" ""
+# apm.mono_gc_share is ApmMonoGcShare; one rule has the lost records of all sources, and one is by a text.
+verdict "and each rule of pmieconf is there" same "$(sed -n 's/^ *- alert: //p' "$TOP/clients/rules/prometheus/rules.yml" | sort)" \
+    "$(find "$TOP/clients/rules/pmieconf" -type f -printf '%f\n' | sed -E '/^jvm_metaspace$/d; s/.*_records_lost/records_lost/; s/(^|_)(.)/\U\2/g; s/^/Apm/' | sort -u)"
 if command -v promtool >/dev/null; then promtool check rules "$TOP/clients/rules/prometheus/rules.yml" >"$D/promtool" 2>&1 || cat "$D/promtool"; fi

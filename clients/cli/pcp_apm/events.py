@@ -2,6 +2,7 @@
 
 import ctypes
 import fnmatch
+import math
 import struct
 import sys
 import time
@@ -10,8 +11,12 @@ from pcp import pmapi
 import cpmapi as c
 
 from . import results
-from .table import at_text, to_json
+from .table import at_text, shown, to_json
 from .trouble import Trouble
+
+MINUTE = 60 * 10**9
+# Why the PMDA refuses records.
+REASON = "apm.self.access.reason"
 
 
 NUMBERS = {c.PM_TYPE_32: struct.Struct("=i"), c.PM_TYPE_U32: struct.Struct("=I"), c.PM_TYPE_64: struct.Struct("=q"), c.PM_TYPE_U64: struct.Struct("=Q"),
@@ -25,8 +30,8 @@ class Events:
     def __init__(self, reader, wanted, only=None):
         """`only`: the names of the parameters that are asked for; `None` is all."""
         self.reader, self.context, self.parameters, self.only = reader, reader.context, {}, only
-        # Those whose records this client may not see.
-        self.denied = set()
+        # When the newest fetch was, in ns, and the kinds that it did not get: {(source, kind): error}.
+        self.at, self.refused = 0, {}
         # An archive has one of the two resolutions, whichever was logged. Of both it is this one.
         leaves = ["records", "highres_records"] if reader.archive else ["highres_records"]
         kinds = []
@@ -46,6 +51,11 @@ class Events:
             return [n.decode() if isinstance(n, bytes) else n for n in self.context.pmGetChildren(node) or ()]
         except pmapi.pmErr:
             return []
+
+    @property
+    def denied(self):
+        """The kinds whose records this client may not see."""
+        return {of for of, error in self.refused.items() if error == c.PM_ERR_PERMISSION}
 
     @staticmethod
     def matches(want, source, kind):
@@ -100,10 +110,11 @@ class Events:
             if self.reader.archive and e.errno() == c.PM_ERR_EOL:
                 return None
             raise
+        self.refused = {}
         for k, (source, kind) in enumerate(order):
             desc, names, number = self.kinds[(source, kind)][2], None, result.contents.get_numval(k)
-            if number == c.PM_ERR_PERMISSION:
-                self.denied.add((source, kind))
+            if number < 0:
+                self.refused[source, kind] = number
             for j in range(max(0, number)):
                 value = result.contents.get_vlist(k, j)
                 block = value.value.pval
@@ -145,7 +156,9 @@ class Events:
     @staticmethod
     def decode(kind, data):
         if kind in NUMBERS:
-            return NUMBERS[kind].unpack_from(data)[0]
+            number = NUMBERS[kind].unpack_from(data)[0]
+            # JSON has no word for these.
+            return number if math.isfinite(number) else str(number)
         return data.split(b"\0")[0].decode("utf-8", "replace") if kind == c.PM_TYPE_STRING else data.hex()
 
     def parameter(self, pmid):
@@ -166,8 +179,7 @@ def events(reader, wanted, expression, follow, rows):
     if reader.archive:
         logged(reader, stream, rows)
         return
-    records = stream.fetch()
-    say(records[-rows:] if rows is not None else records)
+    say(kept(stream, rows))
     try:
         while follow:
             sys.stdout.flush()
@@ -176,6 +188,36 @@ def events(reader, wanted, expression, follow, rows):
     except KeyboardInterrupt:
         # Which is how it is to end.
         pass
+
+
+def kept(stream, rows):
+    """The records that are in memory, or the newest of them, oldest first. A fetch has at most events.max_records of a stream,
+    the oldest ones: there are more fetches until one brings nothing older than the first fetch."""
+    records, begun = stream.fetch(), stream.at
+    allowed(stream)
+    came = records
+    # Where clocks are behind all that comes seems to be old.
+    while came and came[0]["time"] < at_text(begun) and stream.at < begun + MINUTE:
+        came = stream.fetch()
+        records = sorted(records + came, key=lambda record: record["time"])
+        records = records[-rows:] if rows is not None else records
+    return records[-rows:] if rows is not None else records
+
+
+def allowed(stream):
+    """That records may be seen: of some kind, and which not."""
+    said = {}
+    for (source, kind), error in stream.refused.items():
+        said.setdefault(error, []).append(f"{source}.{kind}")
+    if not said:
+        return
+    reason = stream.reader.last([REASON]).get(REASON) if c.PM_ERR_PERMISSION in said else None
+    lines = [f"no events {', '.join(kinds)}: {pmapi.pmErr(error).message()}" + (f": {reason}" if reason and error == c.PM_ERR_PERMISSION else "")
+             for error, kinds in said.items()]
+    if len(stream.refused) == len(stream.kinds):
+        raise Trouble("; ".join(lines))
+    for line in lines:
+        print(f"pcp-apm: {shown(line)}", file=sys.stderr)
 
 
 def say(records):
