@@ -9,10 +9,10 @@ use divan::{Bencher, black_box};
 use pmda::{ContextId, Trial};
 use pmdaapm::callbacks::Callbacks;
 use pmdaapm::catalogue::DYNAMIC_CLUSTER;
-use pmdaapm::contract::Session;
+use pmdaapm::contract::{Peer, Session};
 use pmdaapm::model::{Allow, Now, Pmid, Rights, Stamp};
 use pmdaapm::sources::mono;
-use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Limits, RequestQueue, Store};
 use test_kit::catalogue;
 
 mod mono_kit;
@@ -32,7 +32,7 @@ fn main() {
 struct Fleet {
     trial: Trial<Callbacks>,
     /// They are connected as long as these live.
-    _peers: Vec<(mono::Inspector, PeerSink)>,
+    _peers: Vec<(mono::Inspector, Peer)>,
 }
 
 fn fleet(processes: usize) -> Fleet {
@@ -54,18 +54,14 @@ fn fleet(processes: usize) -> Fleet {
 }
 
 /// Connects process number `n`, which sends all of the capture.
-fn connect(
-    n: usize,
-    store: &Arc<Store>,
-    requests: &Arc<RequestQueue>,
-) -> (mono::Inspector, PeerSink) {
+fn connect(n: usize, store: &Arc<Store>, requests: &Arc<RequestQueue>) -> (mono::Inspector, Peer) {
     let mut session = session(n);
-    let mut sink = PeerSink::new(store, catalogue().id("mono").expect("built in"), requests);
+    let mut peer = store.peer_of(catalogue().id("mono").expect("built in"), requests);
     let (mut input, mut out) = (BytesMut::from(CAPTURE), BytesMut::new());
     let now = Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, ..Now::default() };
-    session.feed(now, &mut input, &mut out, &mut sink).expect("the capture is good");
-    sink.flush();
-    (session, sink)
+    session.feed(now, &mut input, &mut out, &mut peer).expect("the capture is good");
+    peer.flush();
+    (session, peer)
 }
 
 fn pmid(cluster: u16, item: u16) -> Pmid {

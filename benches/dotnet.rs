@@ -11,13 +11,12 @@ use std::sync::{Arc, LazyLock};
 use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use pmdaapm::contract::Sink;
-use pmdaapm::contract::{Identity, Update};
+use pmdaapm::contract::{Identity, Peer};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::dotnet::Config;
 use pmdaapm::sources::dotnet::nettrace::{Event, EventType, Reader, Visitor};
 use pmdaapm::sources::dotnet::stream::{Parts, Stream, Ticks};
-use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Limits, RequestQueue, Store};
 use test_kit::{catalogue, dotnet as kit};
 
 const EVENTS: usize = 1_000_000;
@@ -98,7 +97,7 @@ fn events(bencher: Bencher<'_, '_>, name: &str) {
 /// A process in a store, as in the PMDA.
 struct Reading {
     store: Arc<Store>,
-    sink: PeerSink,
+    peer: Peer,
     parts: Parts,
 }
 
@@ -114,12 +113,12 @@ impl Reading {
         };
         let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
         let source = store.catalogue().id("dotnet").unwrap();
-        let mut sink = PeerSink::new(&store, source, &Arc::new(RequestQueue::new(|| ())));
+        let mut peer = store.peer_of(source, &Arc::new(RequestQueue::new(|| ())));
         let name = "bench:1".to_owned();
-        sink.update(Update::Identity(Identity { name, ..Identity::default() }));
+        peer.is(Identity { name, ..Identity::default() });
         let mut parts = Parts::new(&config, Box::new(()));
-        parts.start("bench:1", &mut sink);
-        Self { store, sink, parts }
+        parts.start("bench:1", &mut peer);
+        Self { store, peer, parts }
     }
 
     /// Reads a whole stream; returns the number of records.
@@ -127,16 +126,15 @@ impl Reading {
         let now = Now { wall: Stamp { sec: 1_800_000_000, nsec: 0 }, ..Now::default() };
         let mut input = BytesMut::with_capacity(2 * PIECE);
         let mut stream = Stream::default();
-        self.parts.stream("", "", true, &mut self.sink);
+        self.parts.stream("", "", true, &mut self.peer);
         for piece in bytes.chunks(PIECE) {
             input.extend_from_slice(piece);
-            stream.feed(now, Ticks(0), &mut input, &mut self.parts, &mut self.sink).unwrap();
-            stream.report(now, &mut self.parts, &mut self.sink);
-            self.sink.flush();
+            stream.feed(now, Ticks(0), &mut input, &mut self.parts, &mut self.peer).unwrap();
+            stream.report(now, &mut self.parts, &mut self.peer);
+            self.peer.flush();
         }
-        self.parts.quiet(&mut self.sink);
-        let _ = &self.store;
-        self.sink.peer().map_or(0, |peer| {
+        self.parts.quiet(&mut self.peer);
+        self.store.peers().first().map_or(0, |peer| {
             (0..9)
                 .filter_map(|kind| peer.existing_stream(pmdaapm::model::EventKindId::new(kind)))
                 .map(|stream| usize::try_from(stream.stats().count).unwrap())

@@ -12,12 +12,11 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use pmdaapm::contract::Sink;
-use pmdaapm::contract::{Identity, Update};
+use pmdaapm::contract::{Identity, Peer};
 use pmdaapm::sources::dotnet::clr;
 use pmdaapm::sources::dotnet::meter::{At, Meter, Settings};
 use pmdaapm::sources::dotnet::nettrace::{Event, Reader, Visitor};
-use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Limits, RequestQueue, Store};
 use test_kit::catalogue;
 
 /// Events of a batch: 100 ms at 10,000 events a second.
@@ -62,30 +61,30 @@ fn rows(captures: &[&str]) -> Vec<Row> {
     rows.0
 }
 
-fn sink() -> PeerSink {
+fn peer() -> Peer {
     let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
     let source = store.catalogue().id("dotnet").unwrap();
-    let mut sink = PeerSink::new(&store, source, &Arc::new(RequestQueue::new(|| ())));
+    let mut peer = store.peer_of(source, &Arc::new(RequestQueue::new(|| ())));
     let name = "workload:1".to_owned();
-    sink.update(Update::Identity(Identity { name, ..Identity::default() }));
-    sink
+    peer.is(Identity { name, ..Identity::default() });
+    peer
 }
 
 /// Decodes and counts events; each item is an event.
 fn count(bencher: Bencher<'_, '_>, captures: &[&str]) {
     let rows = rows(captures);
-    let mut sink = sink();
+    let mut peer = peer();
     let mut meter =
         Meter::new(Settings { runtime_events: true, no_counters: false, from_start: false });
-    meter.start("workload:1", &mut sink);
+    meter.start("workload:1", &mut peer);
     bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
         for batch in rows.chunks(BATCH) {
             for row in batch {
                 let Row { id, version, at, payload } = black_box(row);
                 let decoded = clr::decode(*id, *version, 8, payload).unwrap();
-                black_box(meter.clr(at, &decoded, &mut sink));
+                black_box(meter.clr(at, &decoded, &mut peer));
             }
-            meter.report(&mut sink);
+            meter.report(&mut peer);
         }
     });
 }

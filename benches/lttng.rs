@@ -143,7 +143,7 @@ fn connection(
         &address,
         settings,
         filter,
-        store.sinks(store.catalogue().id("lttng").unwrap(), false),
+        store.peer_maker(store.catalogue().id("lttng").unwrap(), false),
         Arc::default(),
     );
     let mut relayd = Relayd::new(recorded, share, shares);

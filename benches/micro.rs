@@ -1,16 +1,14 @@
 //! The inner loops: event streams and the Mono decoder. `cargo bench --bench micro`.
 
-use std::sync::Arc;
-
 use bytes::{Buf, BytesMut};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use pmdaapm::contract::Update;
-use pmdaapm::contract::{Session, Sink};
+use pmdaapm::contract::Session;
+use pmdaapm::contract::{Peer, PeerMaker};
 use pmdaapm::events::{self, Batch, Budget, ReadRequest, Resolutions, Stream, flags};
 use pmdaapm::model::{Now, Pmid, Stamp, ValueType};
 use pmdaapm::sources::mono;
-use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Limits, Store};
 use test_kit::catalogue;
 
 mod mono_kit;
@@ -76,27 +74,16 @@ fn read_1000(bencher: Bencher<'_, '_>, resolution: &str) {
     });
 }
 
-/// Drops the updates of a session.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn update(&mut self, update: Update<'_>) {
-        black_box(update);
-    }
-}
-
-fn feed(session: &mut mono::Inspector, bytes: &[u8], sink: &mut dyn Sink) {
+fn feed(session: &mut mono::Inspector, bytes: &[u8], peer: &mut Peer) {
     let (mut input, mut out) = (BytesMut::from(bytes), BytesMut::new());
-    let result = session.feed(Now { wall: STAMP, ..Now::default() }, &mut input, &mut out, sink);
+    let result = session.feed(Now { wall: STAMP, ..Now::default() }, &mut input, &mut out, peer);
     assert!(result.is_ok() && input.is_empty(), "{result:?}, {} bytes left", input.len());
 }
 
-fn peer_sink() -> PeerSink {
-    PeerSink::new(
-        &Store::new(catalogue(), 400, Limits::default(), MEMORY),
-        catalogue().id("mono").expect("built in"),
-        &Arc::new(RequestQueue::new(|| ())),
-    )
+/// Makes peers of a store.
+fn maker() -> PeerMaker {
+    let store = Store::new(catalogue(), 400, Limits::default(), MEMORY);
+    store.peer_maker(catalogue().id("mono").expect("built in"), false)
 }
 
 /// Bytes of Hello at the front of the capture.
@@ -114,25 +101,21 @@ fn hello() -> usize {
 /// A whole connection: detection, Hello with 185 names, 22 samples.
 #[divan::bench]
 fn mono_connection(bencher: Bencher<'_, '_>) {
+    let maker = maker();
     bencher
         .counter(BytesCount::of_slice(CAPTURE))
-        .with_inputs(|| session(9))
-        .bench_local_values(|mut session| feed(&mut session, CAPTURE, &mut Nowhere));
+        .with_inputs(|| (session(9), maker.make()))
+        .bench_local_values(|(mut session, mut peer)| feed(&mut session, CAPTURE, &mut peer));
 }
 
-/// The samples of a connection that is under way: the session alone, and with cells and event
-/// records behind it.
-#[divan::bench(args = ["session", "store"], sample_size = 10)]
-fn mono_samples(bencher: Bencher<'_, '_>, into: &str) {
-    let (mut session, mut store) = (session(9), peer_sink());
+/// The samples of a connection that is under way.
+#[divan::bench(sample_size = 10)]
+fn mono_samples(bencher: Bencher<'_, '_>) {
+    let (mut session, mut peer) = (session(9), maker().make());
     let (hello, samples) = CAPTURE.split_at(hello());
     let mut call = |bytes| {
-        if into == "store" {
-            feed(&mut session, bytes, &mut store);
-            store.flush();
-        } else {
-            feed(&mut session, bytes, &mut Nowhere);
-        }
+        feed(&mut session, bytes, &mut peer);
+        peer.flush();
     };
     // Fed before the measurement, so that the dialect and the peer are known.
     call(hello);

@@ -24,7 +24,7 @@ use pmdaapm::sources::profiler::{
     Block, Call, Dictionary, Interner, Observer, Opened, Pause, Settings, SharedState, StreamKind,
     Streams, TraceEvent, TraceKind,
 };
-use pmdaapm::store::{Limits, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{Limits, RequestQueue, Store};
 use test_kit::{catalogue, profiler as kit};
 
 const READ: usize = 64 << 10;
@@ -186,8 +186,7 @@ fn as_in_the_pmda(bencher: Bencher<'_, '_>, session: &Session) {
         .counter(ItemsCount::new(session.calls))
         .bench_local(|| {
             let requests = Arc::new(RequestQueue::new(|| ()));
-            let mut sink =
-                PeerSink::new(&store, store.catalogue().id("profiler").unwrap(), &requests);
+            let mut peer = store.peer_of(store.catalogue().id("profiler").unwrap(), &requests);
             let mut collector =
                 AgentSession::new("127.0.0.1:9".into(), Options::default(), Arc::clone(&shared));
             let (mut input, mut out, now) =
@@ -195,12 +194,12 @@ fn as_in_the_pmda(bencher: Bencher<'_, '_>, session: &Session) {
             for read in session.requests.chunks(READ) {
                 input.extend_from_slice(read);
                 // CLOSE ends the session.
-                let _ = collector.feed(now, &mut input, &mut out, &mut sink);
-                sink.flush();
+                let _ = collector.feed(now, &mut input, &mut out, &mut peer);
+                peer.flush();
                 out.clear();
             }
-            collector.close(now, &mut out, &mut sink);
-            sink.finish(false, Departure::default());
+            collector.close(now, &mut out, &mut peer);
+            peer.finish(false, Departure::default());
         });
     let calls = store.peers().iter().filter_map(|p| p.cells.get(0)).sum::<u64>();
     assert!(

@@ -75,9 +75,9 @@ impl Agent {
     fn new() -> Self {
         let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
         let source = store.catalogue().id("zorka").unwrap();
-        let sinks = store.sinks(source, false);
+        let maker = store.peer_maker(source, false);
         let memory = Arc::clone(&store.memory);
-        let collector = Collector::new(&Config::default(), sinks, memory, "").unwrap();
+        let collector = Collector::new(&Config::default(), maker, memory, "").unwrap();
         Self { collector, requests: 0 }
     }
 

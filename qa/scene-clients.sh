@@ -14,8 +14,7 @@ print(*sorted({" ".join(cell(json.loads(l).get(k)) for k in sys.argv[1:]) for l 
 # whole COMMAND: each kind of runtime has rows with the figures that it brings in the scene (qa/peers/one_view.py of qa/127).
 whole() { /usr/bin/python3 "$QA/peers/one_view.py" scene "$1"; }
 
-sed 's/on 1 sec/on 500 msec/; s/^    apm.self$/    apm.self\n    apm.profiler.service\n    apm.zorka.service\n    apm.dotnet.service\n    apm.mono.program/' \
-    "$TOP/etc/pmlogger.conf" >"$D/pmlogger.conf"
+sed 's/on 1 \(sec\|minute\)/on 500 msec/' "$TOP/etc/pmlogger.conf" >"$D/pmlogger.conf"
 background pmlogger -h "$HOST" -c "$D/pmlogger.conf" -l "$D/pmlogger.log" "$D/archive"
 logger=$LAST
 # Rates of a second in which everyone had some calls, and a burst of each .NET process.
@@ -74,6 +73,16 @@ live stacks --total -j | rows source service | uniq
 echo "== clients: folded"
 verdict "each line is frames and a number" eval '[ "$(wc -l <"$D/folded")" -gt 8 ] && ! grep -vE "^[^ ;]+(;[^;]+)* [0-9]+$" "$D/folded"'
 cut -d';' -f1 "$D/folded" | sort -u
+echo "== clients: traces"
+# A page that has come as a whole: two spans of frontend, three of orders.
+pages() { live -t 0.5 traces -j -n 500 frontend | grep -m 1 '"spans": 5, "services": 2' >"$D/traced"; }
+wait_for pages
+rows service operation <"$D/traced"
+trace=$(sed 's/.*"trace": "\([0-9a-f]*\)".*/\1/' "$D/traced")
+live trace "$trace" -j >"$D/tree"
+rows depth service operation <"$D/tree" | sed 's/= [0-9]*/= N/'
+verdict "drawn" same "$(live trace "$trace" | grep -c '█')" 5
+verdict "the begin of its id will do" same "$(live trace "${trace:0:12}" -j)" "$(cat "$D/tree")"
 echo "== clients: events"
 kinds() { live events >"$D/events" && rows source kind <"$D/events" | grep -vE 'pause|session|pool|chunk' >"$D/kinds" && [ "$(wc -l <"$D/kinds")" -ge 8 ]; }
 wait_for kinds
@@ -141,7 +150,7 @@ wrong 1 -h "$HOST" services -x 'duration > 1'
 wrong 1 -h "$HOST" events java
 wrong 1 -h "$HOST" events zorka.span -x 'durtion > 1'
 wrong 2 -h "$HOST" --no-such
-verdict "help is no error, and names each command" eval 'apm --help >"$D/help" 2>&1 && ! for c in agents services runtimes methods stacks folded events top page; do grep -q "^  $c" "$D/help" || echo "$c"; done | grep .'
+verdict "help is no error, and names each command" eval 'apm --help >"$D/help" 2>&1 && ! for c in agents services runtimes methods stacks folded traces trace events top page; do grep -q "^  $c" "$D/help" || echo "$c"; done | grep .'
 /usr/bin/python3 peers/made_archive.py "$D/little" <<<'apm.agent.up mono::x.exe:7 1 0'
 verdict "sources that are off are no error" eval 'apm -a "$D/little" agents | grep -q x.exe'
 echo 'log mandatory on 200 msec { pmcd.numagents }' >"$D/other.conf"
@@ -159,6 +168,7 @@ apm -a "$D/archive" agents -j | rows source
 apm -a "$D/archive" methods -j 2>>"$FULL" | rows source | uniq
 apm -a "$D/archive" events zorka lttng mono -j 2>>"$FULL" >"$D/logged"
 rows source kind <"$D/logged"
+verdict "the trace is the same" same "$(apm -a "$D/archive" trace "$trace" -j | rows depth span parent duration_ms)" "$(rows depth span parent duration_ms <"$D/tree")"
 verdict "the newest five" same "$(apm -a "$D/archive" events zorka -n 5 | wc -l)" 5
 wrong 1 -a "$D/archive" events -f
 wrong 1 -a "$D/archive" events -x 'duration > 1'

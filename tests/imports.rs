@@ -13,7 +13,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("catalogue", &["model"]),
     ("events", &["model"]),
     ("meter", &["contract", "model"]),
-    ("contract", &["events", "model"]),
+    ("contract", &["catalogue", "events", "model"]),
     ("runtimes", &["catalogue", "contract", "meter", "model"]),
     (
         "sources",

@@ -72,7 +72,7 @@ fn collect(
         "127.0.0.1:5344",
         settings("*"),
         filter,
-        store.sinks(store.catalogue().id("lttng").unwrap(), false),
+        store.peer_maker(store.catalogue().id("lttng").unwrap(), false),
         Arc::default(),
     );
     let mut relayd = Relayd::new(minor, &[name]);

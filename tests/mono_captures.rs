@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use pmdaapm::contract::{SampleValue, Update};
-use pmdaapm::contract::{Session, SessionError, Sink};
+use pmdaapm::contract::{Recorded, SampleValue, Session, SessionError};
 use pmdaapm::model::{Now, Stamp, Value};
-use pmdaapm::sources::mono::{Inspector, Peer, Settings};
+use pmdaapm::sources::Source;
+use pmdaapm::sources::mono::{Inspector, Mono, Origin, Settings};
 use proptest::prelude::*;
 
 /// The updates of a session, in a form that can be compared.
@@ -34,35 +34,44 @@ struct Told {
     dialect: String,
 }
 
-impl Sink for Told {
-    fn update(&mut self, update: Update<'_>) {
-        self.lines.push(match &update {
-            // The whole description is made from this line.
-            Update::Define { slot, spec } => format!("define {slot} {}", spec.persist),
-            other => format!("{other:?}"),
-        });
-        match update {
-            Update::Identity(_) => self.identities += 1,
-            Update::Define { slot, spec } => {
-                assert_eq!(self.identities, 1, "a metric before the identity");
-                assert!(
-                    self.keys.insert(slot, spec.key.clone()).is_none(),
-                    "slot {slot} defined twice"
-                );
-            }
-            Update::Set { value: Value::Text(text), .. } => self.dialect = text.into(),
-            Update::Sample { values, .. } => {
-                assert_eq!(self.identities, 1, "a sample before the identity");
-                self.samples.push(values.to_vec());
-                for (slot, value) in values {
-                    self.last.insert(self.keys[slot].clone(), value.clone());
-                }
-            }
-            Update::Set { value: Value::I64(skew), .. } => self.skews.push(skew),
-            Update::Message => self.messages += 1,
-            _ => {}
+impl Told {
+    fn of(seen: &Recorded) -> Self {
+        let log = seen.log();
+        let identity = log.lines.iter().position(|line| line.starts_with("identity "));
+        let first = log
+            .lines
+            .iter()
+            .position(|line| ["define ", "sample "].into_iter().any(|kind| line.starts_with(kind)));
+        assert!(first.is_none() || identity.is_some_and(|at| Some(at) < first), "{:?}", log.lines);
+        // The whole descriptions are made from these lines.
+        let specs = log.specs.values().map(|spec| spec.persist.clone());
+        let keys: BTreeMap<_, _> =
+            log.specs.iter().map(|(slot, spec)| (*slot, spec.key.clone())).collect();
+        let last = log.samples.iter().flatten();
+        let last = last.map(|(slot, value)| (keys[slot].clone(), value.clone())).collect();
+        let text = |line: &String| {
+            let (_, text) = line.strip_prefix("set ")?.split_once(" Text(\"")?;
+            Some(text.strip_suffix("\")")?.to_owned())
+        };
+        let number = |line: &String| {
+            let (_, number) = line.strip_prefix("set ")?.split_once(" I64(")?;
+            number.strip_suffix(')')?.parse().ok()
+        };
+        Self {
+            lines: log.lines.iter().cloned().chain(specs).collect(),
+            last,
+            samples: log.samples.clone(),
+            skews: log.lines.iter().filter_map(number).collect(),
+            messages: log.messages,
+            identities: log.identities.len(),
+            dialect: log.lines.iter().rev().find_map(text).unwrap_or_default(),
+            keys,
         }
     }
+}
+
+fn recorded() -> Recorded {
+    Recorded::new(&Mono::TABLE).with_lines()
 }
 
 const NOW: Now =
@@ -79,16 +88,16 @@ fn talk_with<'a>(
     settings: Settings,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Told, Vec<u8>, Result<(), SessionError>) {
-    let peer = Peer { address: "file:/x".into(), fallback: "x".into(), ..Peer::default() };
+    let peer = Origin { address: "file:/x".into(), fallback: "x".into(), ..Origin::default() };
     let mut session = Inspector::new(peer, settings);
-    let (mut told, mut input, mut out) = (Told::default(), BytesMut::new(), BytesMut::new());
+    let (mut told, mut input, mut out) = (recorded(), BytesMut::new(), BytesMut::new());
     for piece in pieces {
         input.extend_from_slice(piece);
         if let Err(e) = session.feed(NOW, &mut input, &mut out, &mut told) {
-            return (told, out.to_vec(), Err(e));
+            return (Told::of(&told), out.to_vec(), Err(e));
         }
     }
-    (told, out.to_vec(), Ok(()))
+    (Told::of(&told), out.to_vec(), Ok(()))
 }
 
 fn corpus() -> PathBuf {
@@ -214,8 +223,8 @@ fn facts_of_the_captures() {
 #[test]
 fn a_hello_without_counters_or_samples_is_taken_after_a_while() {
     let mut session =
-        Inspector::new(Peer { fallback: "x".into(), ..Peer::default() }, Settings::default());
-    let (mut told, mut out) = (Told::default(), BytesMut::new());
+        Inspector::new(Origin { fallback: "x".into(), ..Origin::default() }, Settings::default());
+    let (mut told, mut out) = (recorded(), BytesMut::new());
     let mut input = BytesMut::from(&read("v-edge-empty-hello-le.bin")[..]);
     assert_eq!(session.feed(NOW, &mut input, &mut out, &mut told), Ok(()));
     assert!(!session.established());
@@ -223,13 +232,16 @@ fn a_hello_without_counters_or_samples_is_taken_after_a_while() {
     assert_eq!(session.tick(later, &mut out, &mut told), Ok(()));
     assert!(session.established());
     assert_eq!(
-        (told.identities, told.messages, told.dialect.as_str()),
-        (1, 1, "note little-endian")
+        {
+            let told = Told::of(&told);
+            (told.identities, told.messages, told.dialect)
+        },
+        (1, 1, "note little-endian".to_owned())
     );
     // Its samples have no time limit.
     input.extend_from_slice(&read("f-empty-hello.a2i.bin")[5..]);
     assert_eq!(session.feed(later, &mut input, &mut out, &mut told), Ok(()));
-    assert_eq!((told.samples.len(), input.len()), (3, 0));
+    assert_eq!((told.log().samples.len(), input.len()), (3, 0));
 }
 
 /// Section 8 of the specification, by the words of the independent decoder: the value in the unit
@@ -286,13 +298,13 @@ fn what_must_be_rejected_is() {
 
 #[test]
 fn a_version_that_nobody_speaks_is_not_waited_for() {
-    let mut session = Inspector::new(Peer::default(), Settings::default());
-    let (mut told, mut out) = (Told::default(), BytesMut::new());
+    let mut session = Inspector::new(Origin::default(), Settings::default());
+    let (mut told, mut out) = (recorded(), BytesMut::new());
     let mut input = BytesMut::from(&read("v-edge-version2-le.bin")[..]);
     let fed = session.feed(NOW, &mut input, &mut out, &mut told);
     let later = Now { monotonic: NOW.monotonic + Duration::from_secs(11), ..NOW };
     let end = fed.and_then(|()| session.tick(later, &mut out, &mut told));
-    assert!(end.is_err() && told.identities == 0, "{end:?}");
+    assert!(end.is_err() && told.identity().is_none(), "{end:?}");
 }
 
 #[test]

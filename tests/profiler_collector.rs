@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use pmdaapm::contract::{EventValue, Update};
-use pmdaapm::contract::{Session, SessionError, Sink};
-use pmdaapm::model::{Now, Value};
-use pmdaapm::sources::profiler::{AgentSession, Options, Settings, SharedState};
+use pmdaapm::contract::{Recorded, RecordedEvent, Session, SessionError};
+use pmdaapm::model::{InDom, MetricDef, Now, Semantics};
+use pmdaapm::sources::Source;
+use pmdaapm::sources::profiler::{AgentSession, Options, Profiler, Settings, SharedState};
 use test_kit::profiler as kit;
 
 /// Items that a cut increases: records without names, and torn files.
@@ -29,52 +29,45 @@ const ERROR_TORN: u16 = 41;
 struct Updates {
     identity: Vec<String>,
     counts: BTreeMap<u16, u64>,
-    rows: BTreeMap<(usize, Option<String>, u16), u64>,
+    rows: BTreeMap<(usize, String, u16), u64>,
     sets: BTreeMap<u16, String>,
     events: Vec<String>,
-    slots: BTreeMap<(usize, u32), Option<String>>,
     errors: Vec<String>,
 }
 
-impl Sink for Updates {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            Update::Identity(id) => self.identity.push(format!("{} {:?}", id.name, id.process)),
-            Update::Count { item, more } => *self.counts.entry(item.get()).or_default() += more,
-            Update::Set { item, value } => {
-                let text =
-                    if let Value::U64(n) = value { n.to_string() } else { format!("{value:?}") };
-                self.sets.insert(item.get(), text);
-            }
-            Update::Row { table, slot, key } => {
-                drop(self.slots.insert((table.index(), slot), key.map(Into::into)))
-            }
-            Update::RowCount { slot, item, more } => {
-                let table = item.table().index();
-                let key =
-                    self.slots.get(&(table, slot)).expect("bound before it is counted").clone();
-                *self.rows.entry((table, key, item.get())).or_default() += more;
-            }
-            Update::Event { kind, stamp, flags, params } => {
-                let value = |v: &EventValue<'_>| match v {
-                    EventValue::Number(n) => n.to_string(),
-                    EventValue::Text(t) => format!("{t:?}"),
-                };
-                let params: Vec<_> =
-                    params.iter().map(|p| format!("{:?}={}", p.id, value(&p.value))).collect();
-                self.events.push(format!("{} {stamp} {flags} {}", kind.index(), params.join(" ")));
-            }
-            Update::Error(what) => self.errors.push(what.into()),
-            // Labels, memberships and percentiles repeat what counts say.
-            Update::RowLabels { .. }
-            | Update::RowMember { .. }
-            | Update::RowSet { .. }
-            | Update::RowUnset { .. }
-            | Update::Condition(_)
-            | Update::Unset { .. }
-            | Update::Interval(_)
-            | Update::Message => {}
-            other => panic!("{other:?}"),
+impl Updates {
+    fn of(seen: &Recorded) -> Self {
+        let (log, table) = (seen.log(), Profiler::TABLE);
+        let is_counter = |metrics: &[MetricDef], item: u16, indom: InDom| {
+            let of = |metric: &&MetricDef| (metric.item, metric.indom) == (item, indom);
+            metrics.iter().find(of).is_some_and(|metric| metric.sem == Semantics::Counter)
+        };
+        let (counts, sets): (Vec<_>, Vec<_>) = log
+            .values
+            .iter()
+            .partition(|(item, _)| is_counter(table.metrics, item.get(), InDom::Peers));
+        let counts = counts.into_iter().map(|(item, _)| (item.get(), seen.count(*item)));
+        let sets = sets.into_iter().map(|(item, value)| (item.get(), format!("{value:?}")));
+        // Percentiles repeat what counts say.
+        let rows = log.rows.iter().filter(|((item, _), _)| {
+            is_counter(table.row_metrics, item.get(), InDom::Table(item.table()))
+        });
+        let rows = rows
+            .map(|((item, key), value)| ((item.table().index(), key.clone(), item.get()), *value));
+        let events = log.events.iter().map(|event| {
+            let RecordedEvent { kind, stamp, flags, params } = event;
+            format!("{} {stamp} {flags} {params:?}", kind.index())
+        });
+        let mut events: Vec<_> = events.collect();
+        events.sort();
+        let identity = log.identities.iter().map(|id| format!("{} {:?}", id.name, id.process));
+        Self {
+            identity: identity.collect(),
+            counts: counts.collect(),
+            rows: rows.collect(),
+            sets: sets.collect(),
+            events,
+            errors: log.errors.clone(),
         }
     }
 }
@@ -85,7 +78,8 @@ fn updates<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Updates, Result<(
         Options::default(),
         Arc::new(SharedState::new(64 << 20)),
     );
-    let (mut updates, mut input, mut out) = (Updates::default(), BytesMut::new(), BytesMut::new());
+    let mut updates = Recorded::new(&Profiler::TABLE);
+    let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
     let (mut now, mut end) = (Now::default(), Ok(()));
     for piece in pieces {
         // All bytes come within the time that calls wait for late words.
@@ -100,8 +94,7 @@ fn updates<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Updates, Result<(
         }
     }
     collector.close(now, &mut out, &mut updates);
-    updates.events.sort();
-    (updates, end)
+    (Updates::of(&updates), end)
 }
 
 fn requests(name: &str) -> Vec<u8> {

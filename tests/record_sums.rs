@@ -22,19 +22,19 @@ use std::time::Duration;
 use bytes::BytesMut;
 use flate2::Crc;
 use flate2::read::MultiGzDecoder;
+use pmdaapm::contract::Identity;
 use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
-use pmdaapm::contract::{Identity, Update};
-use pmdaapm::contract::{Session, Sink};
+use pmdaapm::contract::{Peer, Session};
 use pmdaapm::events::{Limits, Pmid, ReadRequest, Resolutions};
 use pmdaapm::model::{Departure, EventKindId, Now, SourceId, Stamp};
 use pmdaapm::sources::dotnet::stream::{Parts, Stream as DotnetStream, Ticks};
-use pmdaapm::sources::mono::{Inspector, Peer, Settings, Stream as MonoStream, StreamSettings};
+use pmdaapm::sources::mono::{Inspector, Origin, Settings, Stream as MonoStream, StreamSettings};
 use pmdaapm::sources::profiler::{
     AgentSession, Options, Settings as ProfilerSettings, SharedState,
 };
 use pmdaapm::sources::zorka::collector::Collector;
 use pmdaapm::sources::{dotnet, zorka};
-use pmdaapm::store::{self, PeerSink, RequestQueue, Store};
+use pmdaapm::store::{self, RequestQueue, Store};
 use test_kit::{catalogue, dotnet as dotnet_kit, profiler as profiler_kit, zorka as zorka_kit};
 
 /// Bytes fed at once.
@@ -70,8 +70,8 @@ impl Recorder {
         Self { store, source, kinds: Vec::new() }
     }
 
-    fn sink(&self) -> PeerSink {
-        PeerSink::new(&self.store, self.source, &Arc::new(RequestQueue::new(|| ())))
+    fn peer(&self) -> Peer {
+        self.store.peer_of(self.source, &Arc::new(RequestQueue::new(|| ())))
     }
 
     /// Reads what is new.
@@ -102,26 +102,26 @@ impl Recorder {
 
 /// Feeds a session in pieces, with a second after the last.
 fn talk(recorder: &mut Recorder, mut session: impl Session, bytes: &[u8]) {
-    let mut sink = recorder.sink();
+    let mut peer = recorder.peer();
     let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
     for piece in bytes.chunks(PIECE) {
         input.extend_from_slice(piece);
-        let fed = session.feed(NOW, &mut input, &mut out, &mut sink);
-        sink.flush();
+        let fed = session.feed(NOW, &mut input, &mut out, &mut peer);
+        peer.flush();
         recorder.read();
         if fed.is_err() {
             break;
         }
     }
     for second in 1..5 {
-        let _ = session.tick(now(second), &mut out, &mut sink);
-        sink.flush();
+        let _ = session.tick(now(second), &mut out, &mut peer);
+        peer.flush();
         recorder.read();
     }
-    session.close(now(5), &mut out, &mut sink);
-    sink.flush();
+    session.close(now(5), &mut out, &mut peer);
+    peer.flush();
     recorder.read();
-    sink.finish(false, Departure::default());
+    peer.finish(false, Departure::default());
 }
 
 /// Files of a folder by name, that end so.
@@ -139,10 +139,10 @@ fn name(path: &Path) -> String {
 
 fn mono(lines: &mut String) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/mono");
-    let peer = || Peer { address: "file:/x".into(), fallback: "x".into(), ..Peer::default() };
+    let origin = || Origin { address: "file:/x".into(), fallback: "x".into(), ..Origin::default() };
     for path in files(&corpus, ".bin") {
         let mut recorder = Recorder::new("mono");
-        let session = Inspector::new(peer(), Settings::default());
+        let session = Inspector::new(origin(), Settings::default());
         talk(&mut recorder, session, &fs::read(&path).unwrap());
         recorder.lines(&format!("mono/{}", name(&path)), lines);
     }
@@ -156,7 +156,7 @@ fn mono(lines: &mut String) {
         }
         let mut recorder = Recorder::new("mono");
         let settings = Settings { one_way: true, ..Settings::default() };
-        let session = MonoStream::new(peer(), settings, StreamSettings { ticks: || 0 });
+        let session = MonoStream::new(origin(), settings, StreamSettings { ticks: || 0 });
         talk(&mut recorder, session, &bytes);
         recorder.lines(&format!("mono/{}", name(&path)), lines);
     }
@@ -191,9 +191,9 @@ fn zorka(lines: &mut String) {
     ];
     for (agent, bodies) in agents {
         let mut recorder = Recorder::new("zorka");
-        let sinks = recorder.store.sinks(recorder.source, false);
+        let maker = recorder.store.peer_maker(recorder.source, false);
         let memory = Arc::clone(&recorder.store.memory);
-        let collector = Collector::new(&zorka::Config::default(), sinks, memory, "").unwrap();
+        let collector = Collector::new(&zorka::Config::default(), maker, memory, "").unwrap();
         for (request, (definitions, body)) in bodies.iter().enumerate() {
             let id = format!("{request:032x}");
             let headers = [
@@ -233,25 +233,25 @@ fn dotnet(lines: &mut String) {
             contention_record: 0,
             ..dotnet::Config::default()
         };
-        let mut sink = recorder.sink();
+        let mut peer = recorder.peer();
         let identity = Identity { name: "capture:1".into(), ..Identity::default() };
-        sink.update(Update::Identity(identity));
+        peer.is(identity);
         let mut parts = Parts::new(&config, Box::new(()));
-        parts.start("capture:1", &mut sink);
-        parts.stream("", "", true, &mut sink);
+        parts.start("capture:1", &mut peer);
+        parts.stream("", "", true, &mut peer);
         let (mut input, mut stream) = (BytesMut::new(), DotnetStream::default());
         for piece in bytes.chunks(PIECE) {
             input.extend_from_slice(piece);
-            let fed = stream.feed(NOW, Ticks(0), &mut input, &mut parts, &mut sink);
-            stream.report(NOW, &mut parts, &mut sink);
-            sink.flush();
+            let fed = stream.feed(NOW, Ticks(0), &mut input, &mut parts, &mut peer);
+            stream.report(NOW, &mut parts, &mut peer);
+            peer.flush();
             recorder.read();
             if fed.is_err() {
                 break;
             }
         }
-        parts.quiet(&mut sink);
-        sink.flush();
+        parts.quiet(&mut peer);
+        peer.flush();
         recorder.read();
         recorder.lines(&format!("dotnet/{capture}"), lines);
     }

@@ -7,7 +7,7 @@ pub(crate) const CAPTURE: &[u8] = include_bytes!("../../qa/corpus/mono/c-file-al
 
 /// The session of process number `n`.
 pub(crate) fn session(n: usize) -> mono::Inspector {
-    let peer = mono::Peer {
+    let peer = mono::Origin {
         address: format!("127.0.0.1:{n}"),
         fallback: format!("127.0.0.1#{n}"),
         host: None,

@@ -98,7 +98,8 @@ fn report_appended(queue: usize, bytes: usize, fits: bool) -> c_int {
 }
 
 /// Appends a copy of an event; 0, -EINVAL, -ENOMEM. An event that is larger than the queue's memory is
-/// missed by all clients, and logged as a warning.
+/// missed by all clients, and logged as a warning. After -ENOMEM the event is not counted; the oldest
+/// ones may have been dropped to make room, as in C, and clients that had not read them miss them.
 ///
 /// # Safety
 /// `data` points to `bytes` bytes and `time` to a `struct timeval`; null gives -EINVAL, unless the

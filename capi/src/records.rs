@@ -126,7 +126,9 @@ fn roll_back<K: Kind>(array: c_int, before: Option<Checkpoint>) -> bool {
 }
 
 /// Decodes the events that `context` has not read into an array of resolution `K`. Returns the
-/// address of the array if it contains records.
+/// address of the array if it contains records. As `pcp_event::Queues::records`, but for what C asks
+/// for: the lock is not held during callbacks, which may do anything to queue and array; the sum of the
+/// decoder's statuses, and not the array, says whether there are records, as in libpcp_pmda.
 #[inline(always)]
 fn records<K: Kind>(
     fence: &mut Fence,
@@ -187,17 +189,7 @@ fn records<K: Kind>(
             continue;
         }
         let kept = roll_back::<K>(array, before);
-        if !kept {
-            fetch.lose_taken(1);
-        }
-        if kept && (records > 0 || status == -libc::ENOMEM) {
-            // The events before it are delivered now; this one fails again in the next call, or
-            // there is memory then.
-            fetch.put_back();
-        }
-        if !kept || records == 0 {
-            failed = Some(status);
-        }
+        failed = fetch.refuse(kept, records > 0, status == -libc::ENOMEM).then_some(status);
         break;
     }
     let fetch = fetching.fetch();

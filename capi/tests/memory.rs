@@ -1,8 +1,11 @@
 //! Calls without memory: each allocation fails once, alone and with all that follow. No call ends
-//! the process; it returns -ENOMEM and has changed nothing, or it needs no memory.
+//! the process; it returns -ENOMEM and has changed nothing, or it needs no memory. Only an append may
+//! have dropped the oldest events.
 #![allow(unsafe_code, clippy::unwrap_used, missing_docs, reason = "a test of a C boundary")]
 
 mod common;
+#[path = "memory/rust.rs"]
+mod rust;
 #[path = "memory/scarce.rs"]
 mod scarce;
 
@@ -296,6 +299,26 @@ fn events() {
     assert_eq!(gauges(q.handle)[1], 2000, "as in C, what is refused is not counted");
     assert_eq!(q.fetch(9400, decode), (1, events, 0));
     end(q);
+}
+
+#[test]
+fn an_append_without_memory_may_drop_the_oldest_events_which_are_missed() {
+    let _alone = alone();
+    let q = Queue::new("full", 40_000, 9450);
+    let c = q.client(0, 1);
+    q.fetch(c, decode);
+    let events: Vec<String> = (0..2000).map(|n| format!("{n:020}")).collect();
+    events.iter().for_each(|event| assert_eq!(q.append(event), 0));
+    // Half of the others are dropped for it, and then there is no memory.
+    let large = "x".repeat(20_000);
+    let stored = || gauges(q.handle)[1..4].to_vec();
+    assert_eq!(stored(), [2000, 40_000, 40_000]);
+    assert_eq!(without(|| q.append(&large)), ENOMEM);
+    assert_eq!(stored(), [2000, 40_000, 20_000], "it is not counted");
+    assert_eq!(q.append(&large), 0);
+    assert_eq!(q.fetch(c, decode), (1, [&events[1000..], &[large]].concat(), 1000));
+    pmdaEventEndClient(c);
+    pmdaEventQueueShutdown(q.handle);
 }
 
 /// Adds the event as a text of as many bytes.

@@ -20,7 +20,7 @@
 //!    Names, help, labels, `docs/metrics.md` and the groups of pmlogconf(1) are made from the
 //!    table.
 //! 3. `session.rs`: the protocol, pure. A [`Session`](super::super::Session) receives bytes and the
-//!    time, and emits [`Update`](crate::contract::Update)s and reply bytes; it sees no socket and no
+//!    time, and says what it knows to a [`Peer`](crate::contract::Peer), and reply bytes; it sees no socket and no
 //!    clock, so a test feeds it byte by byte.
 //! 4. `start`: the I/O. [`Net`](crate::net::Net) listens and follows files; a source that connects
 //!    or polls spawns its own tasks.

@@ -6,9 +6,8 @@ use bytes::BytesMut;
 
 use super::{LINE, LINES, METRICS, SPEED, TEXT};
 use crate::events::flags;
-use crate::contract::{Control, EventParam, Identity, Update};
-use crate::model::{Now, Value};
-use crate::contract::{Session, SessionError, Sink, start_counters};
+use crate::contract::{Control, EventParam, Identity, Peer, Session, SessionError};
+use crate::model::Now;
 
 /// Most bytes of a line.
 const LINE_MAX: usize = 256;
@@ -31,34 +30,29 @@ impl Toy {
         SessionError::Malformed { offset: self.offset, what: what.to_owned() }
     }
 
-    fn line(&mut self, now: Now, text: &str, sink: &mut dyn Sink) -> Result<(), SessionError> {
+    fn line(&mut self, now: Now, text: &str, peer: &mut Peer) -> Result<(), SessionError> {
         match text.split_once(' ') {
             Some(("hello", name)) if !self.named => {
                 if name.is_empty() || name.contains(char::is_whitespace) {
                     return Err(self.malformed("a name without blanks is needed"));
                 }
                 self.named = true;
-                sink.update(Update::Identity(Identity {
+                peer.is(Identity {
                     name: name.to_owned(),
                     peer: self.address.to_string(),
                     ..Identity::default()
-                }));
-                start_counters(METRICS, sink);
+                });
+                peer.start_counters(METRICS);
             }
             _ if !self.named => return Err(self.malformed("the first line is hello NAME")),
             Some(("speed", number)) => {
-                let speed = number.parse().map_err(|_| self.malformed("speed takes a number"))?;
-                sink.update(Update::Set { item: SPEED, value: Value::I64(speed) });
+                let speed: i64 = number.parse().map_err(|_| self.malformed("speed takes a number"))?;
+                peer.set(SPEED, speed);
             }
-            _ => sink.update(Update::Event {
-                kind: LINE,
-                stamp: now.wall,
-                flags: flags::POINT,
-                params: &[EventParam::text(TEXT, text)],
-            }),
+            _ => peer.event(LINE, now.wall, flags::POINT, &[EventParam::text(TEXT, text)]),
         }
-        sink.update(Update::Count { item: LINES, more: 1 });
-        sink.update(Update::Message);
+        peer.add(LINES, 1);
+        peer.message();
         Ok(())
     }
 }
@@ -69,12 +63,12 @@ impl Session for Toy {
         now: Now,
         input: &mut BytesMut,
         _: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError> {
         while let Some(end) = input.iter().position(|byte| *byte == b'\n') {
             let line = input.split_to(end + 1);
             let text = std::str::from_utf8(&line).map_err(|_| self.malformed("not UTF-8"))?;
-            self.line(now, text.trim_end(), sink)?;
+            self.line(now, text.trim_end(), peer)?;
             self.offset += line.len() as u64;
         }
         if input.len() > LINE_MAX {
@@ -84,7 +78,7 @@ impl Session for Toy {
         Ok(())
     }
 
-    fn tick(&mut self, _: Now, _: &mut BytesMut, _: &mut dyn Sink) -> Result<(), SessionError> {
+    fn tick(&mut self, _: Now, _: &mut BytesMut, _: &mut Peer) -> Result<(), SessionError> {
         Ok(())
     }
 
@@ -93,7 +87,7 @@ impl Session for Toy {
         _: Now,
         request: &Control,
         _: &mut BytesMut,
-        _: &mut dyn Sink,
+        _: &mut Peer,
     ) -> Result<(), SessionError> {
         match request {
             Control::Replaced => Err(SessionError::Closed("a newer connection took over")),
@@ -101,7 +95,7 @@ impl Session for Toy {
         }
     }
 
-    fn close(&mut self, _: Now, _: &mut BytesMut, _: &mut dyn Sink) {}
+    fn close(&mut self, _: Now, _: &mut BytesMut, _: &mut Peer) {}
 
     fn established(&self) -> bool {
         self.named
@@ -111,30 +105,24 @@ impl Session for Toy {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Default)]
-    struct Updates(Vec<String>);
-
-    impl Sink for Updates {
-        fn update(&mut self, update: Update<'_>) {
-            self.0.push(format!("{update:?}"));
-        }
-    }
+    use crate::contract::Recorded;
+    use crate::sources::Source;
 
     #[test]
     fn lines_become_updates_wherever_they_are_cut() {
         let now = Now { wall: crate::model::Stamp::default(), monotonic: std::time::Duration::ZERO };
-        let mut sink = Updates::default();
+        let mut peer = Recorded::new(&crate::sources::toy::Toy::TABLE);
         let mut toy = Toy::new(SocketAddr::from(([127, 0, 0, 1], 1)));
         let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
         for byte in b"hello car\nspeed 88\nhonk\n" {
             input.extend_from_slice(&[*byte]);
-            toy.feed(now, &mut input, &mut out, &mut sink).expect("sound");
+            toy.feed(now, &mut input, &mut out, &mut peer).expect("sound");
         }
         assert!(toy.established() && out.is_empty() && input.is_empty());
-        let has = |text: &str| sink.0.iter().any(|update| update.contains(text));
-        assert!(has("name: \"car\"") && has("I64(88)") && has("honk"), "{:?}", sink.0);
+        assert_eq!(peer.identity().expect("said").name, "car");
+        assert_eq!((peer.number(SPEED), peer.count(LINES)), (Some(88), 3));
+        assert_eq!(peer.records()[0].get("text"), Some("honk"));
         input.extend_from_slice(b"speed fast\n");
-        assert!(toy.feed(now, &mut input, &mut out, &mut sink).is_err());
+        assert!(toy.feed(now, &mut input, &mut out, &mut peer).is_err());
     }
 }

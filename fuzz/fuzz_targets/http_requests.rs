@@ -10,13 +10,14 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
+use pmdaapm::contract::Recorded;
+use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
 use pmdaapm::model::{Now, SourceId};
 use pmdaapm::net::{HttpLimits, HttpListen, Peers, Supervisor};
-use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
-use pmdaapm::sources::zorka::Config;
-use pmdaapm::sources::zorka::collector::Collector;
-use pmdaapm::contract::{OwnSink, Sink, Sinks};
+use pmdaapm::sources::Source;
 use pmdaapm::sources::catalogue;
+use pmdaapm::sources::zorka::collector::Collector;
+use pmdaapm::sources::zorka::{Config, Zorka};
 use pmdaapm::store::{Limits, Store};
 
 const BODY: usize = 256;
@@ -90,25 +91,6 @@ impl HttpService for Service {
     }
 }
 
-/// Sinks of the store would keep agents of all inputs.
-struct Nobody;
-
-impl Sink for Nobody {
-    fn update(&mut self, _: pmdaapm::contract::Update<'_>) {}
-}
-
-impl OwnSink for Nobody {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn end(&mut self, _: pmdaapm::model::Departure) {}
-}
-
-impl Sinks for Nobody {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(Self)
-    }
-}
-
 struct Listening {
     _supervisor: Supervisor,
     services: [(SocketAddr, Arc<Service>); 2],
@@ -119,8 +101,11 @@ static LISTENING: LazyLock<Listening> = LazyLock::new(|| {
     let store = Store::new(catalogue(), 400, Limits::default(), 1 << 20);
     let services = [false, true].map(|of_zorka| {
         let memory = Arc::clone(&store.memory);
-        let zorka = of_zorka
-            .then(|| Collector::new(&Config::default(), Arc::new(Nobody), memory, "").unwrap());
+        let zorka = of_zorka.then(|| {
+            // The store would keep agents of all inputs.
+            let peers = Recorded::new(&Zorka::TABLE).maker();
+            Collector::new(&Config::default(), peers, memory, "").unwrap()
+        });
         let service = Arc::new(Service { zorka, seen: Mutex::default() });
         // A free port; the listener tries again if somebody was quicker.
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -3,14 +3,16 @@
 //! values; a region without a change says nothing new, one of the other byte order the same; memory has a bound.
 #![no_main]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::contract::{Sink, Update};
-use pmdaapm::model::{MetricItem, RowItem, TableId, Value};
+use pmdaapm::contract::Recorded;
+use pmdaapm::model::{MetricItem, RowItem, Value};
+use pmdaapm::sources::Source;
+use pmdaapm::sources::jvm::Jvm;
 use pmdaapm::sources::jvm::fuzzing::{MEMORY, Process};
 
 const CAPTURES: [&[u8]; 6] = [
@@ -22,47 +24,33 @@ const CAPTURES: [&[u8]; 6] = [
     include_bytes!("../../qa/corpus/jvm/captures/jdk28-g1-loaded.hsperf.gz"),
 ];
 
-/// What is shown.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Seen {
+/// What is shown: the name, values and cells.
+#[derive(Clone, Debug, PartialEq)]
+struct Shown {
     identity: Option<String>,
-    values: HashMap<MetricItem, Value>,
-    bound: HashSet<(TableId, u32)>,
-    cells: HashMap<(u32, RowItem), u64>,
+    values: BTreeMap<MetricItem, Value>,
+    cells: BTreeMap<(RowItem, String), u64>,
     starts: u64,
 }
 
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            Update::Identity(identity) => {
-                can_be_shown(&identity.name);
-                let starts = self.starts;
-                *self = Self { identity: Some(identity.name), starts, ..Self::default() };
-            }
-            Update::Set { item, value } => {
-                if let Value::Text(text) = &value {
-                    assert!(!text.contains(char::is_control), "{text:?}");
-                }
-                self.values.insert(item, value);
-            }
-            Update::Unset { item } => drop(self.values.remove(&item)),
-            Update::Row { table, slot, key } => {
-                can_be_shown(key.expect("a key"));
-                self.bound.insert((table, slot));
-            }
-            Update::RowSet { slot, item, value } => {
-                assert!(self.bound.contains(&(item.table(), slot)), "{item:?} {slot}");
-                self.cells.insert((slot, item), value);
-            }
-            Update::RowUnset { slot, item } => drop(self.cells.remove(&(slot, item))),
-            Update::RowCount { more, .. } => self.starts += more,
-            _ => {}
+impl Shown {
+    fn of(seen: &Recorded) -> Self {
+        let log = seen.log();
+        let identity = log.identities.last().map(|identity| identity.name.clone());
+        if let Some(name) = &identity {
+            can_be_shown(name);
         }
+        for value in log.values.values() {
+            if let Value::Text(text) = value {
+                assert!(!text.contains(char::is_control), "{text:?}");
+            }
+        }
+        let of_peer = |item: &RowItem| Jvm::TABLE.tables[item.table().index()].of_peer;
+        let (cells, sums): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            log.rows.clone().into_iter().partition(|((item, _), _)| of_peer(item));
+        Self { identity, values: log.values.clone(), cells, starts: sums.values().sum() }
     }
-}
 
-impl Seen {
     /// Metrics with numbers.
     fn numbers(&self) -> impl Iterator<Item = &MetricItem> {
         self.values
@@ -70,6 +58,10 @@ impl Seen {
             .filter(|(_, value)| !matches!(value, Value::Text(_)))
             .map(|(item, _)| item)
     }
+}
+
+fn recorded() -> Recorded {
+    Recorded::new(&Jvm::TABLE)
 }
 
 fn can_be_shown(name: &str) {
@@ -86,9 +78,9 @@ fn bases() -> &'static [[Vec<u8>; 2]] {
             flate2::read::GzDecoder::new(packed).read_to_end(&mut little).unwrap();
             let both = [little.clone(), turned(&little)];
             let [shown, other] = both.each_ref().map(|region| {
-                let (mut process, mut seen) = (Process::new(7, "java", None), Seen::default());
+                let (mut process, mut seen) = (Process::new(7, "java", None), recorded());
                 process.tick(region, Duration::from_secs(2), &mut seen).unwrap();
-                seen
+                Shown::of(&seen)
             });
             assert!(shown == other && shown.numbers().count() > 15 && shown.cells.len() > 2);
             both
@@ -138,8 +130,9 @@ fn change(region: &mut Vec<u8>, data: &mut &[u8]) {
 fn without() -> &'static HashSet<MetricItem> {
     static ITEMS: OnceLock<HashSet<MetricItem>> = OnceLock::new();
     ITEMS.get_or_init(|| {
-        let mut seen = Seen::default();
+        let mut seen = recorded();
         Process::new(7, "java", None).unread(&mut seen);
+        let seen = Shown::of(&seen);
         assert!(seen.cells.is_empty());
         seen.numbers().copied().collect()
     })
@@ -153,15 +146,16 @@ fuzz_target!(|data: &[u8]| {
         None => std::mem::take(&mut data).to_vec(),
     };
     let service = (how & 0x10 != 0).then_some("shop\u{7}\u{a0} of all");
-    let (mut process, mut seen) = (Process::new(7, "java", service), Seen::default());
+    let (mut process, mut peer) = (Process::new(7, "java", service), recorded());
     if how & 0x20 != 0 {
         change(&mut region, &mut data);
     }
     for second in 0..16 {
         let age = Duration::from_secs(second);
-        let read = process.tick(&region, age, &mut seen);
-        let before = seen.clone();
-        let again = process.tick(&region, age, &mut seen);
+        let read = process.tick(&region, age, &mut peer);
+        let before = Shown::of(&peer);
+        let again = process.tick(&region, age, &mut peer);
+        let seen = Shown::of(&peer);
         if [&read, &again].into_iter().any(|read| read.as_ref().is_err_and(String::is_empty)) {
             // What its name is made of is not complete: what comes is waited for.
             change(&mut region, &mut data);
@@ -179,9 +173,8 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(seen, before, "another reading of the same");
         } else {
             // Its name has changed with the region: it has a new instance, for good.
-            let before = seen.clone();
-            assert_eq!(process.tick(&region, age, &mut seen), read);
-            assert_eq!(seen, before, "another reading of the same by its new name");
+            assert_eq!(process.tick(&region, age, &mut peer), read);
+            assert_eq!(Shown::of(&peer), seen, "another reading of the same by its new name");
         }
         assert!(process.memory() <= MEMORY, "{} bytes", process.memory());
         assert!(seen.starts <= 1, "{} starts", seen.starts);

@@ -4,12 +4,11 @@
 //! metrics have bounds.
 #![no_main]
 
-use std::collections::HashSet;
-
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::contract::Update;
-use pmdaapm::model::{MetricItem, Value};
-use pmdaapm::contract::Sink;
+use pmdaapm::contract::Recorded;
+use pmdaapm::model::{MetricItem, Semantics};
+use pmdaapm::sources::Source;
+use pmdaapm::sources::mono::Mono;
 use pmdaapm::sources::mono::fuzzing::Reader;
 
 const PAGES: [&[u8]; 2] = [
@@ -19,43 +18,31 @@ const PAGES: [&[u8]; 2] = [
 /// The most metrics of one process, as src/sources/mono/limits.rs has it.
 const METRICS: usize = 2048;
 
-#[derive(Default)]
-struct Seen {
-    sums: Vec<(MetricItem, u64)>,
-    defined: HashSet<u32>,
-    updates: usize,
+/// Names can be shown, and there are not too many.
+fn check(seen: &Recorded) {
+    let log = seen.log();
+    assert!(log.specs.len() <= METRICS);
+    for spec in log.specs.values() {
+        assert!(!spec.path.is_empty() && !spec.key.contains(char::is_control));
+        assert!(
+            spec.path.split('.').all(|node| {
+                let bytes = node.as_bytes();
+                bytes.first().is_some_and(u8::is_ascii_alphabetic)
+                    && bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+            }),
+            "{}",
+            spec.path
+        );
+    }
 }
 
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        self.updates += 1;
-        match update {
-            // Only sums and two gauges have 64 bits.
-            Update::Set { item, value: Value::U64(now) } => {
-                match self.sums.iter_mut().find(|(known, _)| *known == item) {
-                    Some((_, sum)) => *sum = now,
-                    None => self.sums.push((item, now)),
-                }
-            }
-            Update::Define { slot, spec } => {
-                assert!(self.defined.insert(slot) && self.defined.len() <= METRICS);
-                assert!(!spec.path.is_empty() && !spec.key.contains(char::is_control));
-                assert!(
-                    spec.path.split('.').all(|node| {
-                        let bytes = node.as_bytes();
-                        bytes.first().is_some_and(u8::is_ascii_alphabetic)
-                            && bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
-                    }),
-                    "{}",
-                    spec.path
-                );
-            }
-            Update::Value { slot, .. } | Update::Hide { slot } => {
-                assert!(self.defined.contains(&slot));
-            }
-            _ => {}
-        }
-    }
+/// The sums of counters of 32 bits. Completed items are a number of 64 bits, which the page has.
+fn sums(seen: &Recorded) -> Vec<(MetricItem, u64)> {
+    let counters = Mono::TABLE.metrics.iter().filter(|metric| {
+        metric.sem == Semantics::Counter && !metric.name.ends_with("completed")
+    });
+    let items = counters.map(|metric| MetricItem::new(metric.item));
+    items.map(|item| (item, seen.count(item))).collect()
 }
 
 /// The next page: that of before with changes, each a position, a length and bytes.
@@ -81,19 +68,18 @@ fuzz_target!(|data: &[u8]| {
         page.resize(if how & 4 != 0 { 4096 } else { data.len().max(1) }, 0);
     }
     let pid = page.get(4..8).map_or(1, |pid| u32::from_le_bytes(pid.try_into().unwrap()));
-    let (mut reader, mut seen) = (Reader::new(pid), Seen::default());
+    let (mut reader, mut seen) = (Reader::new(pid), Recorded::new(&Mono::TABLE));
     reader.start(&mut seen);
     for _ in 0..16 {
-        let before: Vec<_> = seen.sums.clone();
+        let before = sums(&seen);
         let read = reader.read(how & 0x80 != 0, &page, &mut seen);
-        let counters = before.iter().take(10);
-        for ((item, before), (same, now)) in counters.zip(&seen.sums) {
-            // The first ten are sums, in their order.
-            assert!(item == same && now >= before, "{item:?}: {before}, then {now}");
+        for ((item, before), (_, now)) in before.iter().zip(sums(&seen)) {
+            assert!(now >= *before, "{item:?}: {before}, then {now}");
         }
-        let updates = seen.updates;
+        check(&seen);
+        let updates = seen.log().updates;
         assert_eq!(reader.read(how & 0x80 != 0, &page, &mut seen), read);
-        let more = seen.updates - updates;
+        let more = seen.log().updates - updates;
         assert!(more == usize::from(read.is_ok()), "{more} updates of the same page");
         assert!(reader.memory() < 1 << 20, "{} bytes", reader.memory());
         if data.is_empty() {

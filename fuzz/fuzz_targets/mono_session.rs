@@ -3,44 +3,36 @@
 //! the dialect is decided, and never a Remove to an agent of 2014.
 #![no_main]
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::contract::{Control, Update};
-use pmdaapm::model::{Now, Stamp, Value};
-use pmdaapm::sources::mono::{self, Inspector, Pattern, Peer, Settings};
-use pmdaapm::contract::{Session, SessionError, Sink};
+use pmdaapm::contract::{Control, Recorded, Session, SessionError};
+use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::Source;
+use pmdaapm::sources::mono::{Inspector, Mono, Origin, Pattern, Settings};
 
-#[derive(Default)]
+/// What was told, as lines, and what an agent of 2014 has said of itself.
 struct Told {
     lines: Vec<String>,
-    slots: HashSet<u32>,
-    identities: usize,
     of_2014: bool,
     big_endian: bool,
 }
 
-impl Sink for Told {
-    fn update(&mut self, update: Update<'_>) {
-        self.lines.push(format!("{update:?}"));
-        match update {
-            Update::Identity(_) => self.identities += 1,
-            Update::Define { slot, .. } => assert!(self.identities == 1 && self.slots.insert(slot)),
-            Update::Sample { values, .. } => {
-                assert_eq!(self.identities, 1);
-                assert!(values.iter().all(|(slot, _)| self.slots.contains(slot)));
-            }
-            // Its dialect; other texts follow.
-            Update::Set { value: Value::Text(text), .. } if text.starts_with("2014") => {
-                self.of_2014 = true;
-                self.big_endian = text.ends_with("big-endian");
-            }
-            _ => {}
-        }
-        assert!(self.identities <= 1);
+impl Told {
+    fn of(seen: &Recorded) -> Self {
+        let log = seen.log();
+        assert!(log.identities.len() <= 1);
+        let first = log.lines.iter().position(|line| line.starts_with("identity "));
+        let named = |line: &String| line.starts_with("define ") || line.starts_with("sample ");
+        let other = log.lines.iter().position(named);
+        assert!(other.is_none() || first.is_some_and(|first| Some(first) < other));
+        let slots = log.samples.iter().flatten().map(|(slot, _)| slot);
+        assert!(slots.into_iter().all(|slot| log.specs.contains_key(slot)));
+        // Its dialect; other texts follow.
+        let dialect = log.lines.iter().find(|line| line.contains(" Text(\"2014"));
+        let big_endian = dialect.is_some_and(|line| line.ends_with("big-endian\")"));
+        Self { lines: log.lines.clone(), of_2014: dialect.is_some(), big_endian }
     }
 }
 
@@ -63,8 +55,9 @@ fn talk(
 ) -> (Told, Vec<u8>, Result<(), SessionError>) {
     let select = Pattern::parse("GC/*").into_iter().collect();
     let mut session =
-        Inspector::new(Peer::default(), Settings { select, probe, ..Settings::default() });
-    let (mut told, mut input, mut out) = (Told::default(), BytesMut::new(), BytesMut::new());
+        Inspector::new(Origin::default(), Settings { select, probe, ..Settings::default() });
+    let mut told = Recorded::new(&Mono::TABLE).with_lines();
+    let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
     let mut end = Ok(());
     let mut next = REQUESTS.iter().cycle();
     for part in bytes.chunks(piece.max(1)) {
@@ -74,7 +67,7 @@ fn talk(
             break;
         }
         if let Some((verb, text)) = next.next().filter(|_| requests) {
-            let control = <mono::Mono as Source>::TABLE.control(verb).unwrap();
+            let control = Mono::TABLE.control(verb).unwrap();
             session
                 .control(NOW, &Control::Request(control, (*text).into()), &mut out, &mut told)
                 .unwrap();
@@ -82,6 +75,7 @@ fn talk(
     }
     assert!(out.is_empty() || session.established(), "something was sent before Hello");
     session.close(NOW, &mut out, &mut told);
+    let told = Told::of(&told);
     if told.of_2014 {
         check_2014(&out, told.big_endian);
     }

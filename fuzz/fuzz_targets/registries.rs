@@ -5,31 +5,12 @@
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::contract::Update;
-use pmdaapm::model::{Departure, Memory, Now};
+use pmdaapm::contract::Recorded;
+use pmdaapm::model::Memory;
+use pmdaapm::sources::Source;
 use pmdaapm::sources::lttng::control::State;
-use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
-use pmdaapm::contract::{OwnSink, Sink, Sinks};
-
-/// No agent comes.
-struct Nobody;
-
-impl Sink for Nobody {
-    fn update(&mut self, _: Update<'_>) {}
-}
-
-impl OwnSink for Nobody {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn end(&mut self, _: Departure) {}
-}
-
-impl Sinks for Nobody {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(Self)
-    }
-}
+use pmdaapm::sources::zorka::{Config, Zorka};
 
 static MEMORY: LazyLock<Arc<Memory>> = LazyLock::new(|| {
     let memory = Arc::new(Memory::default());
@@ -39,7 +20,12 @@ static MEMORY: LazyLock<Arc<Memory>> = LazyLock::new(|| {
 
 /// What Zorka's registry makes of a text.
 fn zorka(text: &str) -> Result<String, String> {
-    let of = Collector::new(&Config::default(), Arc::new(Nobody), Arc::clone(&MEMORY), text)?;
+    let of = Collector::new(
+        &Config::default(),
+        Recorded::new(&Zorka::TABLE).maker(),
+        Arc::clone(&MEMORY),
+        text,
+    )?;
     of.keep_state();
     Ok(of.take_state().unwrap_or_default())
 }

@@ -2,17 +2,16 @@
 //! passing. Answers are valid, counters never go back, sessions and memory are bounded.
 #![no_main]
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use pmdaapm::contract::Update;
-use pmdaapm::model::{Departure, Memory, Now, Stamp};
+use pmdaapm::contract::Recorded;
 use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
-use pmdaapm::sources::zorka::Config;
+use pmdaapm::model::{Memory, MetricItem, Now, Semantics, Stamp};
+use pmdaapm::sources::Source;
 use pmdaapm::sources::zorka::collector::Collector;
-use pmdaapm::contract::{OwnSink, Sink, Sinks};
+use pmdaapm::sources::zorka::{Config, Zorka};
 
 const LIMIT: usize = 64 << 20;
 /// Words that agents use, so that dialogues come about.
@@ -37,53 +36,15 @@ const PATHS: [&str; 8] = [
     "/x",
 ];
 
-#[derive(Default)]
-struct Seen {
-    counts: HashMap<u16, u64>,
-    names: Vec<String>,
+/// The counters of all agents.
+fn counts(seen: &Recorded) -> Vec<u64> {
+    let counters = Zorka::TABLE.metrics.iter().filter(|metric| metric.sem == Semantics::Counter);
+    counters.map(|metric| seen.count(MetricItem::new(metric.item))).collect()
 }
 
-struct Peer {
-    seen: Arc<Mutex<Seen>>,
-    named: bool,
-}
-
-impl Sink for Peer {
-    fn update(&mut self, update: Update<'_>) {
-        let mut seen = self.seen.lock().unwrap();
-        match update {
-            Update::Identity(id) => {
-                assert!(!self.named, "named twice: {}", id.name);
-                assert!(!id.name.is_empty() && id.name.len() < 300);
-                assert!(!id.name.contains(|c: char| c.is_whitespace() || c.is_control()));
-                self.named = true;
-                seen.names.push(id.name);
-            }
-            Update::Count { item, more } => {
-                assert!(self.named);
-                let count = seen.counts.entry(item.get()).or_default();
-                *count = count.checked_add(more).expect("a plausible count");
-            }
-            Update::Row { key: Some(key), .. } => assert!(!key.is_empty()),
-            _ => {}
-        }
-    }
-}
-
-impl OwnSink for Peer {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn end(&mut self, _: Departure) {
-        assert!(std::mem::take(&mut self.named));
-    }
-}
-
-struct Peers(Arc<Mutex<Seen>>);
-
-impl Sinks for Peers {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(Peer { seen: Arc::clone(&self.0), named: false })
-    }
+fn can_be_shown(name: &str) -> bool {
+    let wrong = |c: char| c.is_whitespace() || c.is_control();
+    !name.is_empty() && name.len() < 300 && !name.contains(wrong)
 }
 
 fn take<'a>(data: &mut &'a [u8], n: usize) -> &'a [u8] {
@@ -109,20 +70,15 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let mut data = data;
     let memory = Arc::new(Memory::default());
     memory.set_limits(LIMIT, LIMIT / 4, LIMIT / 4);
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let collector = Collector::new(
-        &Config::default(),
-        Arc::new(Peers(Arc::clone(&seen))),
-        Arc::clone(&memory),
-        "",
-    )
-    .expect("no state");
+    let seen = Recorded::new(&Zorka::TABLE);
+    let collector = Collector::new(&Config::default(), seen.maker(), Arc::clone(&memory), "")
+        .expect("no state");
     let mut now = Now { monotonic: Duration::from_secs(1), wall: Stamp { sec: 1, nsec: 0 } };
     let mut session: Vec<u8> = Vec::new();
     while !data.is_empty() {
         let what = byte(&mut data);
         let connection = ConnectionId(u64::from(what >> 4));
-        let before = seen.lock().unwrap().counts.clone();
+        let before = counts(&seen);
         match what & 15 {
             12 => collector.closed(now, connection),
             13..=15 => {
@@ -164,12 +120,14 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
                 }
             }
         }
-        let now = seen.lock().unwrap();
-        assert!(before.iter().all(|(item, count)| now.counts.get(item) >= Some(count)));
+        assert!(before.iter().zip(counts(&seen)).all(|(before, now)| *before <= now));
+        let log = seen.log();
+        assert!(log.identities.iter().all(|id| can_be_shown(&id.name)));
+        drop(log);
         assert!(memory.used() <= LIMIT);
     }
     if let Some(state) = collector.take_state() {
-        let again = Collector::new(&Config::default(), Arc::new(Peers(seen)), memory, &state);
+        let again = Collector::new(&Config::default(), seen.maker(), memory, &state);
         assert!(again.is_ok(), "its own state");
     }
 });

@@ -197,7 +197,7 @@ def asked(program, archive, command, begin, end):
     """{(table, source, name): row} of a command."""
     done = subprocess.run([*program, "-a", archive, "-S", at_text(begin), "-T", at_text(end), "-n", "1000", "-j", command], capture_output=True, text=True, check=False)
     if done.returncode:
-        if "nothing of this was logged" in done.stderr:
+        if "no values of this" in done.stderr:
             return {}
         sys.exit(f"{command} {at_text(begin)} {at_text(end)}: status {done.returncode}: {done.stderr}")
     rows = [json.loads(line) for line in done.stdout.splitlines()]

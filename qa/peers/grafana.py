@@ -230,7 +230,7 @@ class Valkey:
 
 # Mono programs without a log profiler have none of these, and no process of the scene has a shared area.
 OF_STREAMS = re.compile(r"apm[._]mono[._](gc|exceptions|lock|threads|program[._](stack|exceptions|gc|lock))[._]")
-OF_AREAS = re.compile(r"apm[._]mono[._]pool[._]")
+OF_AREAS = re.compile(r"apm[._]mono[._](pool|runtime)[._]")
 # No JVM of the scene is in a container.
 OF_CONTAINERS = re.compile(r"apm[._]jvm[._]memory[._](limit|usage)")
 

@@ -15,10 +15,10 @@ WORDS = ["call.info", "common.started", "call.red"]
 
 
 class Call:
-    """A call of a root method, with (method, ms) that it called."""
+    """A call of a root method, with (method, ms) that it called. values: of indexed parameters that the pod has. start: ms since 1970."""
 
-    def __init__(self, method, ms, failed=False, below=()):
-        self.method, self.ms, self.failed, self.below = method, ms, failed, list(below)
+    def __init__(self, method, ms, failed=False, below=(), values=None, start=None):
+        self.method, self.ms, self.failed, self.below, self.values, self.start = method, ms, failed, list(below), values or {}, start
         self.cpu, self.wait, self.memory = ms // 3, ms // 7, 1000 * ms + 1
 
 
@@ -44,9 +44,10 @@ def _phrase(records):
 
 
 class Pod:
-    def __init__(self, port, namespace, service, pod, methods, start=None):
+    def __init__(self, port, namespace, service, pod, methods, start=None, indexed=()):
         self.agent, self.handles = profiler.Agent(port), {}
-        self.words = WORDS + list(methods)
+        indexed = [*WORDS, *indexed]
+        self.words = indexed + list(methods)
         self.start = start or int(time.time() * 1000)
         self.last, self.stopped, self.block, self.first = self.start, self.start, 8, True
         fields = b"".join(struct.pack(">i", len(f)) + f.encode() for f in (f"{pod}_{self.start}", service, namespace))
@@ -57,7 +58,7 @@ class Pod:
             self.agent.send(bytes([profiler.OPEN]) + struct.pack(">i", len(stream)) + stream.encode() + struct.pack(">ii", 0, 1))
             self.handles[stream] = self.agent.read(36)[:16]
         self.data("dictionary", _phrase(b"".join(_text(word) for word in self.words)))
-        self.data("params", _phrase(b"\1" + b"".join(_text(w) + b"\1\0" + _varint(n) + _text("") for n, w in enumerate(WORDS))))
+        self.data("params", _phrase(b"\1" + b"".join(_text(w) + b"\1\0" + _varint(n) + _text("") for n, w in enumerate(indexed))))
         self.data("calls", struct.pack(">Qq", 0xFFFEFDFC << 32 | 4, self.start))
         self.data("trace", struct.pack(">q", self.start))
         self.data("suspend", _phrase(struct.pack(">q", self.start)))
@@ -82,8 +83,8 @@ class Pod:
         self.flush()
 
     def _call(self, call):
-        word, start = self.words.index, int(time.time() * 1000) - call.ms
-        values = {"call.red": "true"} if call.failed else {}
+        word, start = self.words.index, call.start or int(time.time() * 1000) - call.ms
+        values = {**call.values, **({"call.red": "true"} if call.failed else {})}
         thread = _text("main") if self.first else b""
         numbers = (call.wait, call.memory, 0, 0, 0, 0, 0)
         record = _zigzag(start - self.last) + _varint(word(call.method)) + _varint(call.ms) + _varint(1 + len(call.below)) + _varint(0) + thread

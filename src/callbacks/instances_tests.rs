@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use super::Instances;
 use crate::catalogue::testkit::{self, SHOP, STREAM, ware};
-use crate::contract::Sink;
-use crate::contract::{Identity, Update};
+use crate::contract::{Identity, Peer};
 use crate::model::{Departure, Now, Value};
 use crate::state::Book;
-use crate::store::{Change, Limits, PeerSink, RequestQueue, Store};
+use crate::store::{Change, Limits, RequestQueue, Store};
 
 const SERIAL: u32 = 20;
 const PEERS: u32 = 20;
@@ -25,7 +24,7 @@ struct World {
     store: Arc<Store>,
     book: Book,
     instances: Instances,
-    sinks: Vec<Option<PeerSink>>,
+    peers: Vec<Option<Peer>>,
     model: Model,
     now: u64,
 }
@@ -37,7 +36,7 @@ impl World {
             store: Store::new(Arc::clone(&catalogue), 400, Limits::default(), 1 << 20),
             book: Book::new(&catalogue),
             instances: Instances::default(),
-            sinks: (0..PEERS).map(|_| None).collect(),
+            peers: (0..PEERS).map(|_| None).collect(),
             model: Model::new(),
             now: 1,
         }
@@ -51,26 +50,26 @@ impl World {
         format!("p{peer}::{row}")
     }
 
-    /// The sink of a peer. A new session has other slots.
-    fn sink(&mut self, peer: u32) -> &mut PeerSink {
+    /// A peer. A new session has other slots.
+    fn peer(&mut self, peer: u32) -> &mut Peer {
         let now = self.now();
         let store = &self.store;
-        let place = self.sinks.get_mut(peer as usize).expect("a peer");
+        let place = self.peers.get_mut(peer as usize).expect("a peer");
         place.get_or_insert_with(|| {
-            let mut sink = PeerSink::new(store, SHOP, &Arc::new(RequestQueue::new(|| ())));
-            sink.set_now(now);
+            let mut session = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
+            session.set_now(now);
             let name = format!("p{peer}");
             let id = Identity { name, resumes: true, ..Identity::default() };
-            sink.update(Update::Identity(id));
+            session.is(id);
             for n in 0..METRICS {
                 let spec = ware(&format!("series m{n}.count"));
-                sink.update(Update::Define { slot: slot(n, peer), spec: &spec });
+                session.define(slot(n, peer), &spec);
             }
             for row in 0..ROWS {
                 let key = Self::key(peer, row);
-                sink.update(Update::Row { table: STREAM, slot: row, key: Some(&key) });
+                session.row(STREAM, row, Some(&key));
             }
-            sink
+            session
         })
     }
 
@@ -79,26 +78,25 @@ impl World {
         let key = (peer, row, metric);
         let before = self.model.get(&key).copied();
         let row = Some(row);
-        let update = match what {
+        match what {
             0 => {
                 self.model.remove(&key);
-                Update::NoValue { slot, row }
+                self.peer(peer).unset_slot(slot, row);
             }
             1 => {
                 self.model.insert(key, before.unwrap_or_default() + value);
-                Update::Add { slot, row, more: Value::U64(value) }
+                self.peer(peer).add_slot(slot, row, Value::U64(value));
             }
             _ => {
                 self.model.insert(key, value);
-                Update::Value { slot, row, value: Value::U64(value) }
+                self.peer(peer).set_slot(slot, row, Value::U64(value));
             }
-        };
-        self.sink(peer).update(update);
+        }
     }
 
     fn end(&mut self, peer: u32) {
-        if let Some(mut sink) = self.sinks.get_mut(peer as usize).and_then(Option::take) {
-            sink.finish(false, Departure::default());
+        if let Some(mut session) = self.peers.get_mut(peer as usize).and_then(Option::take) {
+            session.finish(false, Departure::default());
         }
     }
 
@@ -106,7 +104,7 @@ impl World {
     fn forget(&mut self) {
         self.now += 25 * 3600;
         self.store.sweep(Duration::from_secs(self.now));
-        let connected: Vec<bool> = self.sinks.iter().map(Option::is_some).collect();
+        let connected: Vec<bool> = self.peers.iter().map(Option::is_some).collect();
         self.model.retain(|(peer, ..), _| connected.get(*peer as usize) == Some(&true));
     }
 
@@ -195,7 +193,7 @@ fn the_view_of_fetches_is_that_of_the_store() {
 #[test]
 fn services_of_two_sources_with_one_name() {
     let mut world = World::new();
-    world.sink(1);
+    world.peer(1);
     world.apply();
     let rows = world.instances.rows(SERIAL).expect("rows");
     let row = Arc::clone(rows.values().next().expect("a row"));

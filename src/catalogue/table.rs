@@ -52,7 +52,7 @@ pub struct Totals {
     pub table: TableId,
     /// Counter of the table: peers of the group that came since the start of the PMDA.
     pub starts: RowItem,
-    /// The metric with the sums of a counter that [`Update::Sample`](crate::contract::Update) brings,
+    /// The metric with the sums of a counter that [`Peer::sample`](crate::contract::Peer::sample) brings,
     /// with the place `Place::Rows` of the table; `None`: there are no sums of this metric.
     pub of: fn(&MetricSpec) -> Option<MetricSpec>,
 }

@@ -1,6 +1,6 @@
 //! Sums of the static metrics of one peer.
 
-use super::{Sink, Update};
+use super::Peer;
 use crate::model::{MetricItem, STATIC_ITEMS};
 
 /// Sums by item since the last report, of items below so many: updates go to the store once a batch of
@@ -31,7 +31,7 @@ impl<const ITEMS: usize> Counters<ITEMS> {
     }
 
     /// Reports the sums and clears them.
-    pub fn report(&mut self, sink: &mut dyn Sink) {
+    pub fn report(&mut self, peer: &mut Peer) {
         let mut left = std::mem::take(&mut self.touched);
         while left != 0 {
             let item = left.trailing_zeros();
@@ -39,7 +39,7 @@ impl<const ITEMS: usize> Counters<ITEMS> {
             if let (Ok(number), Some(sum)) = (u16::try_from(item), self.sums.get_mut(item as usize))
             {
                 let more = std::mem::take(sum);
-                sink.update(Update::Count { item: MetricItem::new(number), more });
+                peer.add(MetricItem::new(number), more);
             }
         }
     }

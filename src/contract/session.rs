@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use super::{Held, Sink};
+use super::{Held, Peer};
 use crate::contract::Control;
 use crate::model::{Departure, Now};
 
@@ -67,7 +67,7 @@ pub trait Session: Send {
         now: Now,
         input: &mut BytesMut,
         out: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError>;
 
     /// There is more work for the bytes already fed: a call of `feed` does a bounded piece of work,
@@ -86,12 +86,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// [`SessionError`]: the connection must be closed.
-    fn tick(
-        &mut self,
-        now: Now,
-        out: &mut BytesMut,
-        sink: &mut dyn Sink,
-    ) -> Result<(), SessionError>;
+    fn tick(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer) -> Result<(), SessionError>;
 
     /// A user's request.
     ///
@@ -102,11 +97,11 @@ pub trait Session: Send {
         now: Now,
         request: &Control,
         out: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError>;
 
     /// The connection has ended or is about to be closed by the PMDA; `out` is sent if possible.
-    fn close(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink);
+    fn close(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer);
 
     /// The protocol has a last message: a connection that ends without it is lost.
     fn says_goodbye(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Updates from a session to the store, and requests from a user to a session.
+//! What is said of a peer, and requests from a user to a session.
 
 use crate::model::{
     Condition, ControlId, EventKindId, MetricItem, MetricSpec, ParamItem, RowItem, Stamp, TableId,
@@ -42,184 +42,43 @@ pub struct Service {
     pub before: Vec<(RowItem, u32, u64)>,
 }
 
-/// One event in a peer's session.
+/// What a method of [`Peer`](super::Peer) says; the methods tell what each is.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "they are those of Peer")]
 pub enum Update<'a> {
-    /// The peer is identified. Of earlier updates only counts are kept.
     Identity(Identity),
-    /// Binds the session's `slot` (small, dense, never reused) to this metric.
-    Define {
-        /// The session's own number for the metric.
-        slot: u32,
-        /// Description of the metric.
-        spec: &'a MetricSpec,
-    },
-    /// Number of the peer's metrics that are not passed on, since no more can be shown.
-    Unshown(u64),
-    /// The peer no longer reports this slot: its last value is removed.
-    Hide {
-        /// The slot.
-        slot: u32,
-    },
-    /// Sets a dynamic metric of [`Place::Peers`](crate::model::Place) or, with the slot of a row in the
-    /// metric's table, of [`Place::Rows`](crate::model::Place). Rows have numbers only.
-    Value {
-        /// The slot of the metric.
-        slot: u32,
-        /// The slot of the row.
-        row: Option<u32>,
-        /// The value, in the metric's type or one that is converted to it.
-        value: Value,
-    },
-    /// Adds to a number, as [`Update::Value`] sets it; a metric without a value starts at 0.
-    Add {
-        /// The slot of the metric.
-        slot: u32,
-        /// The slot of the row.
-        row: Option<u32>,
-        /// By how much.
-        more: Value,
-    },
-    /// Removes the value that [`Update::Value`] or [`Update::Add`] set.
-    NoValue {
-        /// The slot of the metric.
-        slot: u32,
-        /// The slot of the row.
-        row: Option<u32>,
-    },
-    /// A static cell metric of the source (`ValueSource::Cell`, `Recent` or `Text`).
-    Set {
-        /// The metric.
-        item: MetricItem,
-        /// The value.
-        value: Value,
-    },
-    /// Adds to a static cell metric of the source; the count continues when the same peer
-    /// reconnects.
-    Count {
-        /// The metric.
-        item: MetricItem,
-        /// By how much.
-        more: u64,
-    },
-    /// Values of one moment: cells are set and one record is appended to event stream `kind`.
-    Sample {
-        /// The kind of events.
-        kind: EventKindId,
-        /// Time of the record.
-        stamp: Stamp,
-        /// Slots and their new values, in the peer's order.
-        values: &'a [(u32, SampleValue)],
-    },
-    /// The peer no longer reports this static metric.
-    Unset {
-        /// The metric.
-        item: MetricItem,
-    },
-    /// Binds the session's `slot` (small, dense) of a table to the row of this key.
-    Row {
-        /// The table.
-        table: TableId,
-        /// The session's own number for the row.
-        slot: u32,
-        /// The row's instance name, without blanks; `None`: the row `other`.
-        key: Option<&'a str>,
-    },
-    /// Instance labels of a row, beside those of its domain; they replace earlier ones.
-    RowLabels {
-        /// The table.
-        table: TableId,
-        /// The row.
-        slot: u32,
-        /// Label names, as in `pmLookupLabels(3)`, and values.
-        labels: &'a [(&'static str, &'a str)],
-    },
-    /// The peer is a member of a row in a shared table while it is connected: it counts in the
-    /// row's metric of [`ValueSource::Members`](crate::model::ValueSource). A peer is a member of one row
-    /// of a table; the session repeats this about once a second, since the row may have lost or
-    /// got its instance.
-    RowMember {
-        /// The table.
-        table: TableId,
-        /// The row.
-        slot: u32,
-    },
-    /// Adds to a cell of a row.
-    RowCount {
-        /// The row.
-        slot: u32,
-        /// The metric, and so the table.
-        item: RowItem,
-        /// By how much.
-        more: u64,
-    },
-    /// Sets a cell of a row: one that is no counter. The rows of a shared table have many writers,
-    /// which must agree on the value, and [`OTHER`](crate::catalogue::OTHER) has none.
-    RowSet {
-        /// The row.
-        slot: u32,
-        /// The metric, and so the table.
-        item: RowItem,
-        /// Bits of the value, in the type of its metric.
-        value: u64,
-    },
-    /// Raises a cell of a row to this value if it is lower or has none. A row that loses its
-    /// instance raises the cell of the row `other`.
-    RowMax {
-        /// The row.
-        slot: u32,
-        /// The metric, and so the table.
-        item: RowItem,
-        /// The value, of an unsigned type.
-        value: u64,
-    },
-    /// Removes the value of a cell of a row, as [`Update::RowSet`] sets it.
-    RowUnset {
-        /// The row.
-        slot: u32,
-        /// The metric, and so the table.
-        item: RowItem,
-    },
-    /// Unbinds all slots of a table: the session numbers them anew.
-    FreeRows {
-        /// The table.
-        table: TableId,
-    },
-    /// Removes the rows of the peer in a table of peers, and unbinds all slots. A row of the same key
-    /// begins at 0.
-    ForgetRows {
-        /// The table.
-        table: TableId,
-    },
-    /// One event with typed parameters. Records reach their stream when the session's call ends.
-    Event {
-        /// The kind of events.
-        kind: EventKindId,
-        /// Time of the event.
-        stamp: Stamp,
-        /// `PM_EVENT_FLAG_*`.
-        flags: u32,
-        /// Parameters in their order.
-        params: &'a [EventParam<'a>],
-    },
-    /// Time between two samples, from which silence is detected.
-    Interval(std::time::Duration),
-    /// What is the matter with the peer from now on; a new connection begins sound.
     Condition(Condition),
-    /// A complete message was read.
     Message,
-    /// A bad record or refused request that did not end the session.
     Error(&'a str),
-    /// The answer to a control request.
-    Answer {
-        /// The control.
-        control: ControlId,
-        /// Value of the control's metric.
-        text: String,
-    },
+    Interval(std::time::Duration),
+    Answer { control: ControlId, text: String },
+
+    Count { item: MetricItem, more: u64 },
+    Set { item: MetricItem, value: Value },
+    Unset { item: MetricItem },
+
+    Define { slot: u32, spec: &'a MetricSpec },
+    Unshown(u64),
+    Hide { slot: u32 },
+    Value { slot: u32, row: Option<u32>, value: Value },
+    Add { slot: u32, row: Option<u32>, more: Value },
+    NoValue { slot: u32, row: Option<u32> },
+    Sample { kind: EventKindId, stamp: Stamp, values: &'a [(u32, SampleValue)] },
+
+    Row { table: TableId, slot: u32, key: Option<&'a str> },
+    RowLabels { table: TableId, slot: u32, labels: &'a [(&'static str, &'a str)] },
+    RowMember { table: TableId, slot: u32 },
+    RowCount { slot: u32, item: RowItem, more: u64 },
+    RowSet { slot: u32, item: RowItem, value: u64 },
+    RowMax { slot: u32, item: RowItem, value: u64 },
+    RowUnset { slot: u32, item: RowItem },
+    FreeRows { table: TableId },
+    ForgetRows { table: TableId },
+
+    Event { kind: EventKindId, stamp: Stamp, flags: u32, params: &'a [EventParam<'a>] },
 }
 
-/// A value of an [`Update::Sample`].
+/// A value of [`Peer::sample`](super::Peer::sample).
 #[derive(Clone, PartialEq)]
 pub enum SampleValue {
     /// A value in the type of its metric, or in one that is converted to it.
@@ -249,7 +108,7 @@ impl std::fmt::Debug for SampleValue {
     }
 }
 
-/// A parameter of an [`Update::Event`].
+/// A parameter of [`Peer::event`](super::Peer::event).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventParam<'a> {
     /// The parameter.
@@ -263,7 +122,7 @@ pub struct EventParam<'a> {
 pub enum ParamId {
     /// One of the source's parameters.
     Item(ParamItem),
-    /// The session's own number of [`Update::Define`].
+    /// The session's own number of [`Peer::define`](super::Peer::define).
     Slot(u32),
 }
 

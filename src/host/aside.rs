@@ -14,12 +14,9 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(super) struct Aside {
     patience: Duration,
     worker: Option<Worker>,
-    /// Whose look at whose process each is.
-    left: Vec<(Key, JoinHandle<()>)>,
+    /// The user whose process each is at.
+    left: Vec<(u32, JoinHandle<()>)>,
 }
-
-/// The number of a finder, and the user of a process.
-type Key = (usize, u32);
 
 #[derive(Debug)]
 struct Worker {
@@ -42,15 +39,15 @@ impl Aside {
         Self { patience, worker: None, left: Vec::new() }
     }
 
-    /// What a finder's look finds at a process of this user. `None`: it has not come back, or another one
-    /// of both has not yet; this finder looks at that user's processes again when it has.
+    /// What a look finds at a process of this user. `None`: it has not come back, or another one at that
+    /// user's processes has not yet, whoever looked; these are looked at again when it has.
     pub(super) fn run<T: Send + 'static>(
         &mut self,
-        key: Key,
+        user: u32,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         self.left.retain(|(_, thread)| !thread.is_finished());
-        if self.left.len() >= limits::HANGING || self.left.iter().any(|(left, _)| *left == key) {
+        if self.left.len() >= limits::HANGING || self.left.iter().any(|(left, _)| *left == user) {
             return None;
         }
         let worker = match self.worker.take() {
@@ -66,7 +63,7 @@ impl Aside {
             }
             Err(RecvTimeoutError::Timeout) => {
                 // It ends when it comes back.
-                self.left.push((key, worker.thread));
+                self.left.push((user, worker.thread));
                 None
             }
             Err(RecvTimeoutError::Disconnected) => None,
@@ -87,17 +84,16 @@ mod tests {
     fn one_user_that_hangs_does_not_hold_up_others() {
         let mut aside = Aside::new(Duration::from_millis(50));
         let (release, held) = mpsc::channel::<()>();
-        assert_eq!(aside.run((0, 1), move || held.recv().is_err()), None);
+        assert_eq!(aside.run(1, move || held.recv().is_err()), None);
         assert_eq!(aside.hanging(), 1);
-        // The user's other processes wait, those of others do not, nor do other finders.
-        assert_eq!(aside.run((1, 1), || 4), Some(4));
+        // The user's other processes wait, those of others do not.
         let again = |aside: &mut Aside| {
             aside.patience = Duration::from_secs(60);
-            (aside.run((0, 1), || 5), aside.run((0, 2), || 6))
+            (aside.run(1, || 5), aside.run(2, || 6))
         };
         assert_eq!(again(&mut aside), (None, Some(6)));
         drop(release);
-        while aside.run((0, 1), || 7).is_none() {
+        while aside.run(1, || 7).is_none() {
             thread::yield_now();
         }
         assert_eq!(again(&mut aside), (Some(5), Some(6)));
@@ -111,10 +107,8 @@ mod tests {
         let held = std::sync::Arc::new(std::sync::Mutex::new(held));
         for user in 0..100 {
             let held = std::sync::Arc::clone(&held);
-            assert_eq!(
-                aside.run((0, user), move || drop(held.lock().map(|held| held.recv()))),
-                None
-            );
+            let look = move || drop(held.lock().map(|held| held.recv()));
+            assert_eq!(aside.run(user, look), None);
         }
         assert_eq!(aside.hanging(), limits::HANGING);
         drop(release);

@@ -141,8 +141,8 @@ impl Discovery {
         match result {
             Ok(None) => {}
             Ok(Some((pid, looks))) => self.warn(&format!(
-                "process {pid} does not answer: {looks} looks wait, and what began them does not look at \
-                 other processes of their users"
+                "process {pid} does not answer: {looks} looks wait, and other processes of their users \
+                 are not looked at"
             )),
             Err(e) => self.warn(&format!("/proc cannot be read: {e}")),
         }

@@ -12,6 +12,42 @@ pub struct Known<T> {
     all: Mutex<HashMap<u32, (u64, T)>>,
 }
 
+/// A file as the map of a process has it: major and minor number of its device, and its inode.
+pub type Mapped = ((u32, u32), u64);
+
+/// What a process executes, as far as a look shows it. When it executes another program, its id and its start
+/// stay the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// Its command line; empty while a program begins.
+    pub command: Vec<u8>,
+    /// The file that each program of its kind makes for itself and keeps mapped, if that is open: nobody else
+    /// has its number as long as it is.
+    pub file: Option<Mapped>,
+}
+
+impl Program {
+    /// It is another one than `before`: by the file, which is its own, else by the command line.
+    #[must_use]
+    pub fn is_another(&self, before: &Self) -> bool {
+        match (self.file, before.file) {
+            (Some(now), Some(before)) => now != before,
+            _ => {
+                let known = !self.command.is_empty() && !before.command.is_empty();
+                known && self.command != before.command
+            }
+        }
+    }
+
+    /// It was seen again: what is not seen now is as it was.
+    pub fn seen(&mut self, now: Self) {
+        self.file = now.file.or(self.file);
+        if !now.command.is_empty() {
+            self.command = now.command;
+        }
+    }
+}
+
 impl<T> Default for Known<T> {
     /// It does not look yet.
     fn default() -> Self {
@@ -51,6 +87,17 @@ impl<T: Clone + PartialEq> Known<T> {
         }
     }
 
+    /// The same of what was found by what was told before. Of a process that is no longer known nothing is told:
+    /// the next look sees it as new.
+    pub fn tell_again(&self, pid: u32, start: u64, what: T, tell: impl FnOnce()) {
+        let mut all = self.lock();
+        let Some((_, before)) = all.get_mut(&pid).filter(|known| known.0 == start) else { return };
+        if self.is_active() && *before != what {
+            *before = what;
+            tell();
+        }
+    }
+
     /// Tells the end of a process if it was known.
     pub fn end(&self, pid: u32, start: u64, tell: impl FnOnce()) {
         let mut all = self.lock();
@@ -60,9 +107,17 @@ impl<T: Clone + PartialEq> Known<T> {
         }
     }
 
-    /// What was told of a process was not taken: it will be told again.
-    pub fn forget(&self, pid: u32) {
-        self.lock().remove(&pid);
+    /// What was told of a process was not taken: it will be told again. `also`: drops what waits of it.
+    pub fn forget(&self, pid: u32, also: impl FnOnce()) {
+        let mut all = self.lock();
+        all.remove(&pid);
+        also();
+    }
+
+    /// All that are known, with their starts.
+    #[must_use]
+    pub fn starts(&self) -> HashMap<u32, u64> {
+        self.lock().iter().map(|(&pid, &(start, _))| (pid, start)).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u32, (u64, T)>> {
@@ -97,9 +152,38 @@ mod tests {
         assert!(tells(5, 51, "closed"), "its id is used again");
         assert!(!ends(5, 50) && ends(5, 51) && !ends(5, 51));
         tells(6, 60, "open");
-        known.forget(6);
+        known.forget(6, || {});
         assert!(tells(6, 60, "open"));
+        let again = |pid, start, what| {
+            let told = Cell::new(false);
+            known.tell_again(pid, start, what, || told.set(true));
+            told.get()
+        };
+        assert!(again(6, 60, "kept") && !again(6, 60, "kept"));
+        assert!(!again(6, 61, "kept") && !again(7, 70, "kept"), "what was found before is gone");
         assert_eq!(known.activate(false), [6]);
+        assert!(!again(6, 60, "open"));
         assert_eq!(known.get(6, 60), None);
+    }
+
+    #[test]
+    fn a_program_is_known_by_its_file_and_else_by_its_command_line() {
+        let program = |command: &str, inode: u64| Program {
+            command: command.as_bytes().to_vec(),
+            file: (inode > 0).then_some(((0, 26), inode)),
+        };
+        let mut before = program("a", 5);
+        // One that writes over its arguments is the same.
+        assert!(!program("a", 5).is_another(&before) && !program("b", 5).is_another(&before));
+        assert!(program("a", 6).is_another(&before) && program("", 6).is_another(&before));
+        let other_device = Program { file: Some(((0, 27), 5)), ..program("a", 0) };
+        assert!(other_device.is_another(&before));
+        assert!(program("b", 0).is_another(&before) && !program("a", 0).is_another(&before));
+        assert!(!program("", 0).is_another(&before), "it begins");
+        // A file that cannot be opened for a while is the same when it can.
+        before.seen(program("", 0));
+        assert_eq!(before, program("a", 5));
+        before.seen(program("b", 0));
+        assert!(program("b", 6).is_another(&before) && !program("b", 5).is_another(&before));
     }
 }

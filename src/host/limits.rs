@@ -12,8 +12,8 @@ pub const LOOKS: usize = 1_024;
 pub const MAPS: u64 = 4 << 20;
 /// Time for a look at one process. /proc answers in a millisecond.
 pub const LOOK_TIME: Duration = Duration::from_secs(5);
-/// Looks that have not come back, of one finder at a process of one user each. Each keeps a thread: with
-/// so many no process is looked at.
+/// Looks that have not come back, one at a process of each user. Each keeps a thread: with so many no process
+/// is looked at.
 pub const HANGING: usize = 32;
 /// Names of files that came or went between two scans, of one finder; with more it looks at all processes.
 pub const NAMED: usize = 4_096;

@@ -16,11 +16,14 @@ pub(super) struct Scanner {
     finders: Vec<Arc<dyn Finder>>,
     table: Table,
     aside: Aside,
+    /// The finder that is first to look.
+    first: usize,
 }
 
 impl Scanner {
     pub(super) fn new(host: Arc<Host>, finders: Vec<Arc<dyn Finder>>) -> Self {
-        Self { host, finders, table: Table::default(), aside: Aside::new(limits::LOOK_TIME) }
+        let aside = Aside::new(limits::LOOK_TIME);
+        Self { host, finders, table: Table::default(), aside, first: 0 }
     }
 
     /// A file of this name has come, gone or changed.
@@ -90,11 +93,11 @@ impl Scanner {
         let user = glance.status().uid;
         let glance = Arc::new(glance);
         let mut answers = true;
-        for (n, finder) in self.finders.iter().enumerate().filter(|(n, _)| due & 1 << n != 0) {
+        let finders = self.finders.iter().enumerate().cycle().skip(self.first);
+        for (n, finder) in finders.take(self.finders.len()).filter(|(n, _)| due & 1 << n != 0) {
             let (finder, glance) = (Arc::clone(finder), Arc::clone(&glance));
             let visit = self.table.visit(pid, n);
-            // A finder that waits for one does not hold up the others.
-            match self.aside.run((n, user), move || finder.look(&glance, visit)) {
+            match self.aside.run(user, move || finder.look(&glance, visit)) {
                 Some(Look { interest, report }) => {
                     self.table.looked(pid, n, interest, now);
                     if let Some(report) = report {
@@ -103,6 +106,8 @@ impl Scanner {
                 }
                 None => {
                     self.table.unanswered(pid, n, now);
+                    // What hangs may be what only this one looks at: others go first next time.
+                    self.first = if answers { n + 1 } else { self.first };
                     answers = false;
                 }
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::window::Window;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{Charge, Memory, Purpose, RowItem};
 
 /// Services of one source with percentiles: as many as a source has peers unless configured. A
@@ -82,14 +82,14 @@ impl MergedLatency {
 
     /// Sets the percentiles of the service's row if they may have changed since any peer did so, or
     /// removes them when no durations are left. `items`: p50, p95, p99 and the longest; `unit`:
-    /// nanoseconds of the durations' unit. Each peer calls this about once a second; `update` is
-    /// called under the lock of the service, so that the last report is the newest.
+    /// nanoseconds of the durations' unit. Each peer calls this about once a second; it is told under the
+    /// lock of the service, so that the last report is the newest.
     pub fn report(
         &self,
         now: Duration,
         (slot, items): (u32, [RowItem; 4]),
         unit: u64,
-        mut update: impl FnMut(Update<'_>),
+        peer: &mut Peer,
     ) {
         let mut shared = lock(&self.0);
         if now < shared.next {
@@ -101,10 +101,8 @@ impl MergedLatency {
         shared.charge.set(memory);
         let values = percentiles.map(|p| [p.p50, p.p95, p.p99, p.max]);
         for (at, item) in items.into_iter().enumerate() {
-            update(match values.as_ref().and_then(|values| values.get(at)) {
-                Some(value) => Update::RowSet { slot, item, value: value.saturating_mul(unit) },
-                None => Update::RowUnset { slot, item },
-            });
+            let value = values.as_ref().and_then(|values| values.get(at));
+            peer.row_show(slot, item, value.map(|value| value.saturating_mul(unit)));
         }
     }
 }
@@ -112,11 +110,15 @@ impl MergedLatency {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::{InDomDef, SourceTable};
+    use crate::contract::Recorded;
     use crate::meter::{Latency, Percentiles};
     use crate::model::TableId;
 
     type Peer = Latency<{ 1 << 40 }>;
 
+    const TABLE: SourceTable =
+        SourceTable::new("toy", 64, InDomDef { serial: 1, oneline: "", help: "" });
     const ITEMS: [RowItem; 4] = [item(5), item(6), item(7), item(8)];
 
     const fn item(n: u16) -> RowItem {
@@ -125,16 +127,15 @@ mod tests {
 
     /// The percentiles reported at a time in ms; `Some(None)`: that there are none.
     fn at_ms(service: &MergedLatency, ms: u64) -> Option<Option<Percentiles>> {
-        let mut seen = Vec::new();
-        service.report(Duration::from_millis(ms), (0, ITEMS), 1000, |update| match update {
-            Update::RowSet { slot: 0, item, value } => seen.push((item, Some(value / 1000))),
-            Update::RowUnset { slot: 0, item } => seen.push((item, None)),
-            other => panic!("{other:?}"),
-        });
-        let values: Vec<_> = seen.iter().map(|(_, value)| *value).collect();
-        assert!(seen.is_empty() || seen.iter().map(|(item, _)| *item).eq(ITEMS));
-        match values[..] {
-            [] => None,
+        let mut peer = Recorded::new(&TABLE);
+        peer.row(ITEMS[0].table(), 0, Some("s"));
+        peer.log_mut().updates = 0;
+        service.report(Duration::from_millis(ms), (0, ITEMS), 1000, &mut peer);
+        let updates = peer.log().updates;
+        assert!([0, ITEMS.len()].contains(&updates));
+        let values = ITEMS.map(|item| peer.cell(item, "s").map(|value| value / 1000));
+        match values {
+            _ if updates == 0 => None,
             [Some(p50), Some(p95), Some(p99), Some(max)] => {
                 Some(Some(Percentiles { p50, p95, p99, max }))
             }

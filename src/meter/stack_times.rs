@@ -1,7 +1,7 @@
 //! Unreported self time by stack, and the rows of the stacks.
 
 use super::call_tree::{CallTree, NodeRow, ROOT};
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::RowItem;
 
 /// The row that a stack gets.
@@ -38,18 +38,12 @@ impl StackTimes {
     }
 
     /// Gives a stack its row at once. `item`: the metric of stacks.
-    pub fn bind(
-        &mut self,
-        node: u32,
-        item: RowItem,
-        name: &str,
-        mut update: impl FnMut(Update<'_>),
-    ) {
+    pub fn bind(&mut self, node: u32, item: RowItem, name: &str, peer: &mut Peer) {
         let Some(at) = self.tree.nodes.get_mut(node as usize) else { return };
         let slot = self.rows;
         self.rows += 1;
         at.row = NodeRow::Assigned(slot);
-        update(Update::Row { table: item.table(), slot, key: Some(name) });
+        peer.row(item.table(), slot, Some(name));
     }
 
     /// Reports the time of stacks that have names. `item`: the metric of stacks; `unit`: nanoseconds in a
@@ -59,7 +53,7 @@ impl StackTimes {
         item: RowItem,
         unit: u64,
         mut name_of: impl FnMut(&CallTree, u32) -> StackName,
-        mut update: impl FnMut(Update<'_>),
+        peer: &mut Peer,
     ) {
         let Self { tree, touched, rows } = self;
         touched.retain(|at| {
@@ -73,7 +67,7 @@ impl StackTimes {
                     StackName::Row(name) => {
                         let slot = *rows;
                         *rows += 1;
-                        update(Update::Row { table: item.table(), slot, key: Some(&name) });
+                        peer.row(item.table(), slot, Some(&name));
                         Some(slot)
                     }
                 },
@@ -82,7 +76,7 @@ impl StackTimes {
             node.row = row.map_or(NodeRow::Hidden, NodeRow::Assigned);
             let more = std::mem::take(&mut node.self_time).saturating_mul(unit);
             if let Some(slot) = row {
-                update(Update::RowCount { slot, item, more });
+                peer.row_add(slot, item, more);
             }
             false
         });
@@ -94,7 +88,7 @@ impl StackTimes {
         &mut self,
         item: RowItem,
         nodes: impl Iterator<Item = u32>,
-        mut update: impl FnMut(Update<'_>),
+        peer: &mut Peer,
     ) -> Vec<u32> {
         let mut used = vec![false; self.tree.nodes.len()];
         for node in nodes.chain(self.touched.iter().copied()) {
@@ -106,7 +100,7 @@ impl StackTimes {
         }
         self.touched.shrink_to_fit();
         self.rows = 0;
-        update(Update::FreeRows { table: item.table() });
+        peer.free_rows(item.table());
         numbers
     }
 
@@ -120,30 +114,35 @@ impl StackTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::{InDomDef, SourceTable};
+    use crate::contract::Recorded;
     use crate::model::TableId;
 
     const ITEM: RowItem = RowItem::new(TableId::new(3), 1);
 
-    /// Rows bound, and time by slot.
-    fn reported(times: &mut StackTimes, named: u32) -> (Vec<String>, Vec<(u32, u64)>) {
-        let (mut rows, mut counts) = (Vec::new(), Vec::new());
+    const TABLE: SourceTable =
+        SourceTable::new("toy", 64, InDomDef { serial: 1, oneline: "", help: "" });
+
+    /// Time by row since the last report.
+    fn reported(times: &mut StackTimes, peer: &mut Recorded, named: u32) -> Vec<(String, u64)> {
         let name = |tree: &CallTree, at: u32| match tree.outermost(at) {
             Some(9) => StackName::Hidden,
             _ => tree
                 .name(at, &mut |m| (m <= named).then(|| format!("a.C.m{m}")))
                 .map_or(StackName::Missing, StackName::Row),
         };
-        times.report(ITEM, 10, name, |update| match update {
-            Update::Row { slot, key: Some(key), .. } => rows.push(format!("{slot} {key}")),
-            Update::RowCount { slot, more, .. } => counts.push((slot, more)),
-            _ => unreachable!("{update:?}"),
-        });
-        (rows, counts)
+        peer.log_mut().rows.clear();
+        times.report(ITEM, 10, name, peer);
+        peer.rows(ITEM).into_iter().collect()
+    }
+
+    fn row(name: &str, time: u64) -> (String, u64) {
+        (name.to_owned(), time)
     }
 
     #[test]
     fn time_waits_for_names_and_hidden_stacks_have_none() {
-        let mut times = StackTimes::default();
+        let (mut times, mut peer) = (StackTimes::default(), Recorded::new(&TABLE));
         let outer = times.tree.child(ROOT, 1);
         let inner = times.tree.child(outer, 2);
         let hidden = times.tree.child(ROOT, 9);
@@ -151,31 +150,27 @@ mod tests {
         times.add(outer, 1);
         times.add(hidden, 5);
         times.add(ROOT, 5);
-        assert_eq!(reported(&mut times, 1), (vec!["0 C.m1".to_owned()], vec![(0, 10)]));
+        assert_eq!(reported(&mut times, &mut peer, 1), [row("C.m1", 10)]);
         times.add(inner, 1);
         times.add(outer, 3);
-        let (rows, counts) = reported(&mut times, 2);
-        assert_eq!((rows, counts), (vec!["1 C.m1,C.m2".to_owned()], vec![(1, 70), (0, 30)]));
-        assert_eq!(reported(&mut times, 2), (vec![], vec![]));
+        assert_eq!(reported(&mut times, &mut peer, 2), [row("C.m1", 30), row("C.m1,C.m2", 70)]);
+        assert_eq!(reported(&mut times, &mut peer, 2), []);
     }
 
     #[test]
     fn an_idle_peer_keeps_what_is_in_use() {
-        let mut times = StackTimes::default();
+        let (mut times, mut peer) = (StackTimes::default(), Recorded::new(&TABLE));
         let outer = times.tree.child(ROOT, 1);
         let inner = times.tree.child(outer, 2);
         let other = times.tree.child(outer, 3);
         [outer, inner, other].iter().for_each(|node| times.add(*node, 1));
-        assert_eq!(reported(&mut times, 2).0.len(), 2);
-        let mut freed = 0;
-        let numbers = times.retain(ITEM, std::iter::empty(), |update| {
-            assert!(matches!(update, Update::FreeRows { table } if table == ITEM.table()));
-            freed += 1;
-        });
-        assert_eq!((numbers, freed), (vec![0, ROOT, 1], 1));
-        assert_eq!(reported(&mut times, 3), (vec!["0 C.m1,C.m3".to_owned()], vec![(0, 10)]));
-        assert_eq!(times.retain(ITEM, [0].into_iter(), |_| ()), [0, ROOT]);
-        times.retain(ITEM, std::iter::empty(), |_| ());
+        assert_eq!(reported(&mut times, &mut peer, 2).len(), 2);
+        let before = peer.log().updates;
+        assert_eq!(times.retain(ITEM, std::iter::empty(), &mut peer), vec![0, ROOT, 1]);
+        assert_eq!(peer.log().updates, before + 1, "the slots are free");
+        assert_eq!(reported(&mut times, &mut peer, 3), [row("C.m1,C.m3", 10)]);
+        assert_eq!(times.retain(ITEM, [0].into_iter(), &mut peer), [0, ROOT]);
+        times.retain(ITEM, std::iter::empty(), &mut peer);
         assert_eq!(times.memory(), 0);
     }
 }

@@ -122,9 +122,9 @@ pub struct EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A value of each peer, below this node, and a parameter of event records, below `param`:
-    /// [`Update::Sample`](crate::contract::Update::Sample) brings both.
+    /// [`Peer::sample`](crate::contract::Peer::sample) brings both.
     Sampled(&'static str),
-    /// A value of each peer, below this node: [`Update::Value`](crate::contract::Update::Value). One that is
+    /// A value of each peer, below this node: [`Peer::set_slot`](crate::contract::Peer::set_slot). One that is
     /// no counter is shown as [`ValueSource::Recent`].
     Peers(&'static str),
     /// The same of each row of a table that has one.

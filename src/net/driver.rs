@@ -21,9 +21,9 @@ use super::finish::finish;
 use super::ledger::{Full, Ledger};
 use super::turns::Effort;
 use crate::clock::now;
-use crate::contract::{Session, SessionError};
+use crate::contract::{Peer, Refusal, Session, SessionError};
 use crate::model::Departure;
-use crate::store::{PeerSink, RequestQueue};
+use crate::store::RequestQueue;
 
 /// Most bytes of one read from a peer that has not identified itself: thousands can come at once,
 /// and together they have a small part of the memory.
@@ -107,7 +107,7 @@ fn in_words(e: &std::io::Error) -> Cow<'static, str> {
 pub(super) struct Driver<'a, S> {
     pub(super) stream: S,
     pub(super) session: Box<dyn Session>,
-    pub(super) sink: PeerSink,
+    pub(super) peer: Peer,
     pub(super) queue: Arc<RequestQueue>,
     pub(super) requests: Arc<Notify>,
     pub(super) slot: Slot<'a>,
@@ -126,16 +126,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
             Ok(never) => match never {},
         };
         let at = now();
-        self.sink.set_now(at);
-        self.session.close(at, &mut out, &mut self.sink);
+        self.peer.set_now(at);
+        self.session.close(at, &mut out, &mut self.peer);
         let last = !matches!(end, End::Eof | End::Io(_) | End::WriteTimeout) && !out.is_empty();
         if last {
             // The last bytes are not worth a longer wait.
             let _ = timeout(Duration::from_millis(100), self.stream.write_all(&out)).await;
         }
         (self.graceful)(&self.stream);
-        let name = self.sink.peer().map(|p| p.agent_name());
-        self.sink.finish(end.is_fault(), end.departure(self.session.says_goodbye()));
+        let name = self.peer.name();
+        self.peer.finish(end.is_fault(), end.departure(self.session.says_goodbye()));
         let line = match (name, end.is_fault() || matches!(end, End::Full(_))) {
             (Some(name), true) => Some(format!("{name} from {address} dropped: {end}")),
             (Some(name), false) => {
@@ -176,23 +176,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 () = self.slot.displaced.cancelled(), if pending => return Err(End::Displaced),
                 () = self.requests.notified() => {
                     let at = now();
-                    self.sink.set_now(at);
+                    self.peer.set_now(at);
                     for request in self.queue.take() {
-                        self.session.control(at, &request, out, &mut self.sink)?;
+                        self.session.control(at, &request, out, &mut self.peer)?;
                     }
                     false
                 }
                 _ = ticks.tick() => {
                     effort.tick();
                     let at = now();
-                    self.sink.set_now(at);
-                    self.session.tick(at, out, &mut self.sink)?;
+                    self.peer.set_now(at);
+                    self.session.tick(at, out, &mut self.peer)?;
                     false
                 }
                 () = yield_now(), if go_on => true,
                 read = read(&mut self.stream, &mut input, most), if !go_on => {
                     let n = read?;
-                    self.sink.count_io(n, 0);
+                    self.peer.count_io(n, 0);
                     if n == 0 {
                         return Err(End::Eof);
                     }
@@ -202,9 +202,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
             if fed {
                 let turn = self.slot.turns().take(&effort).await;
                 let at = now();
-                self.sink.set_now(at);
-                let result = self.session.feed(at, &mut input, out, &mut self.sink);
-                self.sink.flush();
+                self.peer.set_now(at);
+                let result = self.session.feed(at, &mut input, out, &mut self.peer);
+                self.peer.flush();
                 effort.add(now().monotonic.saturating_sub(at.monotonic));
                 drop(turn);
                 result?;
@@ -212,13 +212,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                     release(&mut input);
                 }
             } else {
-                self.sink.flush();
+                self.peer.flush();
             }
-            if self.sink.refused() {
-                return Err(End::Refused);
-            }
-            if self.sink.full() {
-                return Err(End::Full(Full::All));
+            match self.peer.refusal() {
+                Some(Refusal::Instances) => return Err(End::Refused),
+                Some(Refusal::Memory) => return Err(End::Full(Full::All)),
+                None => {}
             }
             // Before the charge: what it has now is that of a peer.
             if pending && self.session.established() {
@@ -229,13 +228,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
                 pending,
                 input.capacity() + out.capacity(),
                 self.session.held(),
-                &self.sink,
+                &self.peer,
             )?;
             if out.len() > if self.session.unfinished() { REPLIES } else { 0 } {
                 timeout(WRITE_TIMEOUT, self.stream.write_all(out))
                     .await
                     .map_err(|_| End::WriteTimeout)??;
-                self.sink.count_io(0, out.len());
+                self.peer.count_io(0, out.len());
                 *out = BytesMut::new();
             }
         }
@@ -250,13 +249,12 @@ mod tests {
     use super::*;
     use crate::catalogue::testkit::{self, TOY};
     use crate::contract::Control;
-    use crate::contract::Sink;
     use crate::model::Now;
     use crate::net::connection_limit::ConnectionLimit;
     use crate::store::{Limits, Store};
 
     /// How the session of a connection behaves.
-    enum Peer {
+    enum Behaviour {
         /// Ends with its first input, and writes a byte.
         Brief,
         /// Sends back what it reads, in threes of bytes.
@@ -265,13 +263,13 @@ mod tests {
         Whole(usize),
     }
 
-    impl Session for Peer {
+    impl Session for Behaviour {
         fn feed(
             &mut self,
             _: Now,
             input: &mut BytesMut,
             out: &mut BytesMut,
-            _: &mut dyn Sink,
+            _: &mut Peer,
         ) -> Result<(), SessionError> {
             match self {
                 Self::Brief => Err(SessionError::Closed("enough")),
@@ -288,7 +286,7 @@ mod tests {
             }
         }
 
-        fn tick(&mut self, _: Now, _: &mut BytesMut, _: &mut dyn Sink) -> Result<(), SessionError> {
+        fn tick(&mut self, _: Now, _: &mut BytesMut, _: &mut Peer) -> Result<(), SessionError> {
             Ok(())
         }
 
@@ -297,12 +295,12 @@ mod tests {
             _: Now,
             _: &Control,
             _: &mut BytesMut,
-            _: &mut dyn Sink,
+            _: &mut Peer,
         ) -> Result<(), SessionError> {
             Ok(())
         }
 
-        fn close(&mut self, _: Now, out: &mut BytesMut, _: &mut dyn Sink) {
+        fn close(&mut self, _: Now, out: &mut BytesMut, _: &mut Peer) {
             out.extend_from_slice(b"!");
         }
 
@@ -312,7 +310,7 @@ mod tests {
     }
 
     /// Runs a connection of a client until it ends. Returns what the client got.
-    async fn converse<F>(session: Peer, client: F) -> Vec<u8>
+    async fn converse<F>(session: Behaviour, client: F) -> Vec<u8>
     where
         F: FnOnce(TcpStream) -> std::io::Result<Vec<u8>> + Send + 'static,
     {
@@ -326,7 +324,7 @@ mod tests {
         let driver = Box::new(Driver {
             stream,
             session: Box::new(session),
-            sink: PeerSink::new(&store, TOY, &queue),
+            peer: store.peer_of(TOY, &queue),
             queue,
             requests: Arc::default(),
             slot: limit.enter(1, from.ip(), &store.stats).expect("free"),
@@ -340,7 +338,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_byte_arrives_before_unread_input() {
-        let got = converse(Peer::Brief, |mut stream| {
+        let got = converse(Behaviour::Brief, |mut stream| {
             stream.write_all(&vec![0; 1 << 20])?;
             let mut got = Vec::new();
             stream.read_to_end(&mut got).map(|_| got)
@@ -352,7 +350,7 @@ mod tests {
     async fn reads_of_all_sizes_lose_no_byte() {
         let sizes = [3, 1, 2, 30, 31, 2, 5001, 3, 60_000, 1, 200_000, 2];
         let sent = move || (0..=250_u8).cycle().take(3 * sizes.iter().sum::<usize>());
-        let got = converse(Peer::Echo, move |mut stream| {
+        let got = converse(Behaviour::Echo, move |mut stream| {
             let bytes: Vec<u8> = sent().collect();
             let mut got = vec![0; bytes.len()];
             let (mut written, mut read) = (0, 0);
@@ -371,7 +369,7 @@ mod tests {
     #[tokio::test]
     async fn long_input_stays_until_it_is_whole() {
         const LENGTH: usize = 300_000;
-        let got = converse(Peer::Whole(LENGTH), |mut stream| {
+        let got = converse(Behaviour::Whole(LENGTH), |mut stream| {
             let bytes: Vec<u8> = (0..=250_u8).cycle().take(LENGTH).collect();
             for piece in bytes.chunks(70_001) {
                 stream.write_all(piece)?;

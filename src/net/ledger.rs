@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::contract::Held;
-use crate::contract::OwnSink;
+use crate::contract::{Held, Peer};
 use crate::model::{Charge, Memory, Purpose};
-use crate::store::PeerSink;
 
 /// The limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,9 +43,9 @@ impl Ledger {
         pending: bool,
         buffers: usize,
         session: Held,
-        sink: &PeerSink,
+        peer: &Peer,
     ) -> Result<(), Full> {
-        let Held { own, shared } = sink.held();
+        let Held { own, shared } = peer.held();
         self.hold(
             pending,
             buffers,
@@ -55,7 +53,7 @@ impl Ledger {
         )
     }
 
-    /// [`Ledger::settle`] without a sink.
+    /// [`Ledger::settle`] without a peer.
     ///
     /// # Errors
     /// [`Full`]: the connection must be closed.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::contract::Sinks;
+use crate::contract::{self, PeerMaker};
 use crate::model::{Memory, SourceId};
-use crate::store::{ControlQueue, Limits, Peer, PeerSink, RequestQueue, Store};
+use crate::store::{ControlQueue, Limits, Peer, RequestQueue, Store};
 
 /// Access of one source to its peers, the limits and the memory budget.
 #[derive(Clone, Debug)]
@@ -45,16 +45,16 @@ impl Peers {
         &self.store.memory
     }
 
-    /// A sink for a new peer; `requests` queues the requests to it.
+    /// A new peer; `requests` queues the requests to it.
     #[must_use]
-    pub fn sink(&self, requests: &Arc<RequestQueue>) -> PeerSink {
-        PeerSink::new(&self.store, self.source, requests)
+    pub fn peer(&self, requests: &Arc<RequestQueue>) -> contract::Peer {
+        self.store.peer_of(self.source, requests)
     }
 
-    /// See [`Store::sinks`].
+    /// See [`Store::peer_maker`].
     #[must_use]
-    pub fn sinks(&self, counted: bool) -> Arc<dyn Sinks> {
-        self.store.sinks(self.source, counted)
+    pub fn maker(&self, counted: bool) -> PeerMaker {
+        self.store.peer_maker(self.source, counted)
     }
 
     /// All peers of the source, connected or not.

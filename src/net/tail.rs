@@ -19,10 +19,11 @@ use super::peers::Peers;
 use super::throttle::SharedThrottle;
 use crate::clock::now;
 use crate::contract::Control;
+use crate::contract::Peer;
 use crate::contract::{Session, SessionError};
 use crate::model::Departure;
 use crate::read::glob;
-use crate::store::{PeerSink, RequestQueue};
+use crate::store::RequestQueue;
 
 /// Time between two polls of the files.
 const POLL: Duration = Duration::from_millis(250);
@@ -59,7 +60,7 @@ struct Followed {
     head: Vec<u8>,
     input: BytesMut,
     session: Box<dyn Session>,
-    sink: PeerSink,
+    peer: Peer,
     ledger: Ledger,
     requests: Arc<RequestQueue>,
     /// Time of the last tick.
@@ -138,7 +139,7 @@ impl Tail {
             head: Vec::new(),
             input: BytesMut::new(),
             session: (self.factory)(format!("file:{}", path.display()), stem),
-            sink: self.peers.sink(&requests),
+            peer: self.peers.peer(&requests),
             ledger: Ledger::new(self.peers.memory()),
             requests,
             ticked: now().monotonic,
@@ -175,12 +176,12 @@ impl Followed {
     /// Reads the bytes written since the last round, at most [`ROUND`].
     fn read(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         let at = now();
-        self.sink.set_now(at);
+        self.peer.set_now(at);
         let mut out = BytesMut::new();
         let requests: Vec<Control> = self.requests.take();
         let mut result = Ok(());
         for request in &requests {
-            result = result.and(self.session.control(at, request, &mut out, &mut self.sink));
+            result = result.and(self.session.control(at, request, &mut out, &mut self.peer));
         }
         let mut left = ROUND;
         self.file.seek(SeekFrom::Start(self.offset))?;
@@ -198,27 +199,27 @@ impl Followed {
                 self.head.extend(read.iter().take(HEAD - self.head.len()));
             }
             self.offset += n as u64;
-            self.sink.count_io(n, 0);
-            result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);
+            self.peer.count_io(n, 0);
+            result = self.session.feed(at, &mut self.input, &mut out, &mut self.peer);
             while result.is_ok() && self.session.unfinished() {
-                result = self.session.feed(at, &mut self.input, &mut out, &mut self.sink);
+                result = self.session.feed(at, &mut self.input, &mut out, &mut self.peer);
             }
-            self.sink.flush();
+            self.peer.flush();
             if let Err(full) =
-                self.ledger.settle(false, self.input.capacity(), self.session.held(), &self.sink)
+                self.ledger.settle(false, self.input.capacity(), self.session.held(), &self.peer)
             {
                 log::debug!("{full}");
                 result =
                     Err(SessionError::Closed("limits.memory or limits.peer_memory is reached"));
             }
-            if self.sink.refused() {
+            if self.peer.refused() {
                 result = Err(SessionError::Closed("limits.instances is reached"));
             }
         }
         if result.is_ok() && self.faults < 2 && at.monotonic.saturating_sub(self.ticked) >= TICK {
             self.ticked = at.monotonic;
-            result = self.session.tick(at, &mut out, &mut self.sink);
-            self.sink.flush();
+            result = self.session.tick(at, &mut out, &mut self.peer);
+            self.peer.flush();
         }
         if let Err(fault) = result {
             self.faults += 1;
@@ -231,9 +232,9 @@ impl Followed {
 
     fn end(&mut self, fault: bool, departure: Departure) {
         let at = now();
-        self.sink.set_now(at);
-        self.session.close(at, &mut BytesMut::new(), &mut self.sink);
-        self.sink.finish(fault, departure);
+        self.peer.set_now(at);
+        self.session.close(at, &mut BytesMut::new(), &mut self.peer);
+        self.peer.finish(fault, departure);
     }
 }
 

@@ -57,7 +57,7 @@ impl Serve for Listen {
         let driver = Box::new(Driver {
             stream,
             session,
-            sink: peers.sink(&queue),
+            peer: peers.peer(&queue),
             queue,
             requests,
             slot,

@@ -1,7 +1,6 @@
 //! A histogram that all processes share.
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::meter::bucket_of;
 use crate::model::RowItem;
 
@@ -39,29 +38,29 @@ impl<const N: usize> Histogram<N> {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
         if !std::mem::take(&mut self.touched) {
             return;
         }
         let table = self.item.table();
         if !std::mem::replace(&mut self.bound, true) {
             for (slot, key) in (0..).zip((self.names)()) {
-                sink.update(Update::Row { table, slot, key: Some(&key) });
+                peer.row(table, slot, Some(&key));
             }
         }
         for (slot, sum) in (0..).zip(&mut self.sums) {
             let more = std::mem::take(sum);
             if more > 0 {
-                sink.update(Update::RowCount { slot, item: self.item, more });
+                peer.row_add(slot, self.item, more);
             }
         }
     }
 
     /// Frees what an idle process does not need.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.report(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.report(peer);
         if std::mem::take(&mut self.bound) {
-            sink.update(Update::FreeRows { table: self.item.table() });
+            peer.free_rows(self.item.table());
         }
     }
 }

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::contract::Sink;
-use crate::contract::Update;
-use crate::model::{MetricItem, Value};
+use crate::contract::Peer;
+use crate::model::MetricItem;
 
 /// Seconds that one maximum covers, and number of maxima.
 const SLICE: u64 = 10;
@@ -35,21 +34,17 @@ impl Longest {
     }
 
     /// Reports the longest if it has changed.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
         let longest = self.longest.into_iter().max().unwrap_or_default();
         if longest == self.reported {
             return;
         }
         self.reported = longest;
-        let item = self.item;
-        sink.update(match longest {
-            0 => Update::Unset { item },
-            longest => Update::Set { item, value: Value::U64(longest) },
-        });
+        peer.show(self.item, (longest > 0).then_some(longest));
     }
 
     /// A second has passed: durations of more than a minute ago do not count any more.
-    pub(crate) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+    pub(crate) fn tick(&mut self, now: Duration, peer: &mut Peer) {
         let slice = now.as_secs() / SLICE;
         let passed = usize::try_from(slice.saturating_sub(self.slice)).unwrap_or(SLICES);
         self.slice = slice;
@@ -57,7 +52,7 @@ impl Longest {
             let passed = passed.min(SLICES);
             self.longest.rotate_right(passed);
             self.longest.iter_mut().take(passed).for_each(|longest| *longest = 0);
-            self.report(sink);
+            self.report(peer);
         }
     }
 

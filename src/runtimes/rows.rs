@@ -6,8 +6,7 @@ use std::fmt::Write;
 use foldhash::fast::RandomState;
 
 use crate::catalogue::OTHER;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{RowItem, TableId};
 
 /// Bytes of the key of a row behind the name of the process.
@@ -52,7 +51,7 @@ impl<const N: usize> Rows<N> {
         owner: &str,
         hash: u64,
         more: [u64; N],
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
         name: impl FnOnce(&mut String),
     ) {
         let slot = match self.slots.get(&hash) {
@@ -60,7 +59,7 @@ impl<const N: usize> Rows<N> {
             None => self.next(hash),
         };
         if self.sums.get(slot as usize).is_none_or(Option::is_none) {
-            self.bind(owner, slot, sink, name);
+            self.bind(owner, slot, peer, name);
         }
         if let Some(Some(sums)) = self.sums.get_mut(slot as usize) {
             if *sums == [0; N] {
@@ -81,13 +80,7 @@ impl<const N: usize> Rows<N> {
     }
 
     /// Binds a slot to its row.
-    fn bind(
-        &mut self,
-        owner: &str,
-        slot: u32,
-        sink: &mut dyn Sink,
-        name: impl FnOnce(&mut String),
-    ) {
+    fn bind(&mut self, owner: &str, slot: u32, peer: &mut Peer, name: impl FnOnce(&mut String)) {
         let at = slot as usize;
         if self.sums.len() <= at {
             self.sums.resize(at + 1, None);
@@ -100,38 +93,38 @@ impl<const N: usize> Rows<N> {
         } else {
             name(&mut key)
         }
-        bind(self.layout.table, owner, slot, (self.layout.label, &clean(&key)), sink);
+        bind(self.layout.table, owner, slot, (self.layout.label, &clean(&key)), peer);
         for item in self.layout.items {
-            sink.update(Update::RowCount { slot, item, more: 0 });
+            peer.row_add(slot, item, 0);
         }
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
         if self.slots.len() < SLOTS {
-            self.send(sink);
+            self.send(peer);
         } else {
-            self.clear(sink);
+            self.clear(peer);
         }
     }
 
-    fn send(&mut self, sink: &mut dyn Sink) {
+    fn send(&mut self, peer: &mut Peer) {
         for slot in self.touched.drain(..) {
             let Some(Some(sums)) = self.sums.get_mut(slot as usize) else { continue };
             let sums = std::mem::replace(sums, [0; N]);
             for (item, more) in self.layout.items.into_iter().zip(sums) {
                 if more > 0 {
-                    sink.update(Update::RowCount { slot, item, more });
+                    peer.row_add(slot, item, more);
                 }
             }
         }
     }
 
     /// Frees what an idle process does not need; the rows stay in the store.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.send(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.send(peer);
         if !self.sums.is_empty() {
-            sink.update(Update::FreeRows { table: self.layout.table });
+            peer.free_rows(self.layout.table);
             *self = Self::new(self.layout);
         }
     }
@@ -150,12 +143,12 @@ pub(crate) fn bind(
     owner: &str,
     slot: u32,
     label: (&'static str, &str),
-    sink: &mut dyn Sink,
+    peer: &mut Peer,
 ) {
     let mut key = String::with_capacity(owner.len() + 2 + label.1.len());
     let _ = write!(key, "{owner}::{}", label.1);
-    sink.update(Update::Row { table, slot, key: Some(&key) });
-    sink.update(Update::RowLabels { table, slot, labels: &[("process", owner), label] });
+    peer.row(table, slot, Some(&key));
+    peer.row_labels(table, slot, &[("process", owner), label]);
 }
 
 /// A text without blanks and control characters, at most [`KEY`] bytes; `#` if it is empty.

@@ -1,8 +1,8 @@
-//! One folder for each protocol. A session is pure: bytes and time in, [`Update`]s and reply bytes
-//! out, without a socket, a clock, tokio or PCP. A new protocol is one folder here and one line in
+//! One folder for each protocol. A session is pure: bytes and time in, what a [`Peer`] is told and reply
+//! bytes out, without a socket, a clock, tokio or PCP. A new protocol is one folder here and one line in
 //! [`registry`].
 //!
-//! [`Update`]: crate::contract::Update
+//! [`Peer`]: crate::contract::Peer
 
 #[cfg(feature = "dotnet")]
 pub mod dotnet;

@@ -8,88 +8,15 @@
     reason = "a test"
 )]
 
-use std::sync::Arc;
+mod play;
+
+use std::cell::Cell;
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
-use pmdaapm::sources::lttng::{Collector, RecordFilter};
-use pmdaapm::store::{Limits, Store};
-use test_kit::lttng::{Relayd, at, settings};
-
-/// What the counters have in the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Counts {
-    packets: u64,
-    bytes: u64,
-    events: u64,
-    discarded: u64,
-    skipped: u64,
-    errors: u64,
-}
+use play::{Counts, play, play_broken};
+use test_kit::lttng::{Relayd, at};
 
 const METADATA: u32 = 6;
-
-/// Plays a session. `spoil` may change the replies.
-fn play(relayd: &mut Relayd, spoil: &mut dyn FnMut(u32, Vec<u8>) -> Vec<u8>) -> (Counts, Duration) {
-    let store = Store::new(pmdaapm::sources::catalogue(), 400, Limits::default(), 256 << 20);
-    let sinks = store.sinks(store.catalogue().id("lttng").unwrap(), false);
-    let filter = RecordFilter::default();
-    let mut collector =
-        Collector::new("127.0.0.1:5344", settings("*"), filter, sinks, Arc::default());
-    let start = Duration::from_secs(1);
-    let (mut now, mut reader) = (start, None);
-    let (mut list, mut talk) =
-        ((BytesMut::new(), BytesMut::new()), (BytesMut::new(), BytesMut::new()));
-    let mut reply = |id, out: &mut BytesMut, now| {
-        let (length, command, _) = (out.get_u64() as usize, out.get_u32(), out.get_u32());
-        let reply = relayd.reply(id, command, &out.split_to(length), now);
-        (spoil(command, reply), relayd.sessions.iter().all(|session| session.over))
-    };
-    collector.start(at(now), &mut list.1);
-    let mut over = false;
-    while now < Duration::from_secs(100) && !(over && reader.is_none()) {
-        while !list.1.is_empty() {
-            let (bytes, _) = reply(1, &mut list.1, now);
-            list.0.extend_from_slice(&bytes);
-            collector.feed(at(now), &mut list.0, &mut list.1).unwrap();
-        }
-        for (mut new, ()) in collector.due(at(now), || Some(())) {
-            new.start(at(now), &mut talk.1);
-            reader = Some(new);
-        }
-        let mut wakeup = collector.next_wakeup().unwrap();
-        if let Some(reader) = &mut reader {
-            while !talk.1.is_empty() {
-                let bytes;
-                (bytes, over) = reply(2, &mut talk.1, now);
-                talk.0.extend_from_slice(&bytes);
-                reader.feed(at(now), &mut talk.0, &mut talk.1).unwrap();
-            }
-            wakeup = wakeup.min(reader.next_wakeup().unwrap());
-        }
-        if let Some(done) = reader.take_if(|reader| reader.is_over()) {
-            collector.ended(at(now), done.close(at(now), "the end"));
-        }
-        now = now.max(wakeup);
-        collector.tick(at(now), &mut list.1).unwrap();
-        if let Some(reader) = &mut reader {
-            reader.tick(at(now), &mut talk.1).unwrap();
-        }
-    }
-    assert!(over && reader.is_none(), "no end");
-    collector.close();
-    let peer = &store.peers()[0];
-    let cell = |item| peer.cells.get(item).unwrap_or_default();
-    let counts = Counts {
-        packets: cell(3),
-        bytes: cell(4),
-        events: cell(5),
-        discarded: cell(6),
-        skipped: cell(8),
-        errors: cell(9),
-    };
-    (counts, now - start)
-}
 
 /// A reply to METADATA.
 fn metadata(status: u32, bytes: &[u8]) -> Vec<u8> {
@@ -113,6 +40,7 @@ fn session(name: &str) -> (Relayd, Vec<u8>, usize) {
 
 const NAMES: [&str; 2] = ["live216-ctf-1.8", "live216-ctf-2"];
 
+/// A session without a fault.
 fn plain(name: &str) -> (Counts, Duration) {
     let (counts, time) = play(&mut session(name).0, &mut |_, reply| reply);
     assert!(counts.events > 100 && counts.errors == 0, "{name}: {counts:?}");
@@ -213,5 +141,134 @@ fn what_is_there_of_a_trace_that_is_gone_is_used_for_the_rest_of_its_packets() {
         });
         assert!(asked > 2, "{name}: {asked}");
         assert_eq!(counts, plain(name).0, "{name}");
+    }
+}
+
+#[test]
+fn what_comes_of_a_trace_that_was_gone_is_read() {
+    for name in NAMES {
+        // Something, or nothing, before the relay daemon says that there is none.
+        for first in [true, false] {
+            let (mut relayd, all, cut) = session(name);
+            relayd.quiet = Duration::from_secs(6);
+            let (mut asked, mut gone, cut) = (0, 0, if first { cut } else { 0 });
+            let (counts, _) = play(&mut relayd, &mut |command, reply| {
+                if command != METADATA {
+                    return reply;
+                }
+                asked += 1;
+                match asked {
+                    1 if first => metadata(1, &all[..cut]),
+                    2..5 => {
+                        gone += 1;
+                        metadata(3, &[])
+                    }
+                    1 => metadata(3, &[]),
+                    5 => metadata(1, &all[cut..]),
+                    _ => metadata(2, &[]),
+                }
+            });
+            assert_eq!((counts, gone), (plain(name).0, 3), "{name}, {first}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_is_gone_is_asked_for_seldom() {
+    for name in NAMES {
+        let (mut relayd, ..) = session(name);
+        relayd.quiet = Duration::from_secs(31);
+        let mut asked = 0;
+        let (counts, _) = play(&mut relayd, &mut |command, mut reply| match command {
+            METADATA => {
+                asked += 1;
+                metadata(3, &[])
+            }
+            // INDEX: there is always new metadata.
+            4 => {
+                reply[63] |= 1;
+                reply
+            }
+            _ => reply,
+        });
+        check_lost(name, counts);
+        assert!((25..40).contains(&asked), "{name}: {asked}");
+    }
+}
+
+const NEW_STREAMS: u32 = 7;
+
+/// How reading ends for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Broken {
+    /// The connection is gone.
+    Disconnected,
+    /// The relay daemon has lost the viewer.
+    Lost,
+    /// There is no memory.
+    Full,
+}
+
+#[test]
+fn packets_that_wait_when_reading_breaks_come_again_and_count_once() {
+    for (name, how) in NAMES
+        .iter()
+        .flat_map(|name| [Broken::Disconnected, Broken::Lost, Broken::Full].map(|how| (*name, how)))
+    {
+        let (mut relayd, all, cut) = session(name);
+        let (asked, broken, mut waiting) = (Cell::new(0), Cell::new(false), 0);
+        let (counts, _) = play_broken(
+            &mut relayd,
+            &mut |command, reply| match command {
+                NEW_STREAMS if how == Broken::Lost && asked.get() > 5 && !broken.get() => {
+                    [0, 0, 0, 3, 0, 0, 0, 0].to_vec()
+                }
+                METADATA if !broken.get() => {
+                    asked.set(asked.get() + 1);
+                    if asked.get() == 1 { metadata(1, &all[..cut]) } else { metadata(2, &[]) }
+                }
+                _ => reply,
+            },
+            &mut |reader, now| {
+                let breaks = asked.get() > 5 && (how != Broken::Lost || reader.is_over());
+                if !breaks || broken.replace(true) {
+                    waiting = if broken.get() { waiting } else { reader.held().own };
+                    return false;
+                }
+                if how == Broken::Full {
+                    reader.give_up(at(now), "no memory");
+                }
+                let freed = waiting.saturating_sub(reader.held().own);
+                assert!(freed > 4096 || how == Broken::Disconnected, "{name}, {how:?}: {freed}");
+                true
+            },
+        );
+        assert_eq!((counts, broken.get()), (plain(name).0, true), "{name}, {how:?}");
+    }
+}
+
+#[test]
+fn packets_read_before_any_metadata_are_not_read_again() {
+    for name in NAMES {
+        let (mut relayd, all, _) = session(name);
+        let (asked, broken) = (Cell::new(0), Cell::new(false));
+        let (counts, _) = play_broken(
+            &mut relayd,
+            &mut |command, reply| {
+                if command != METADATA || broken.get() {
+                    return reply;
+                }
+                asked.set(asked.get() + 1);
+                match asked.get() {
+                    1 => metadata(3, &[]),
+                    2 => metadata(1, &all),
+                    _ => metadata(2, &[]),
+                }
+            },
+            &mut |_, _| asked.get() == 3 && !broken.replace(true),
+        );
+        let (plain, errors) = (plain(name).0, counts.errors);
+        assert!(broken.get() && errors > 5, "{name}: {counts:?}");
+        assert_eq!(counts, Counts { events: 0, errors, ..plain }, "{name}");
     }
 }

@@ -36,8 +36,8 @@ impl World {
     pub fn limited(config: &Config, state: &str, limits: Limits) -> Self {
         let store = Store::new(pmdaapm::sources::catalogue(), 400, limits, 1 << 20);
         let source = store.catalogue().id("zorka").unwrap();
-        let sinks = store.sinks(source, false);
-        let collector = Collector::new(config, sinks, Arc::clone(&store.memory), state)
+        let maker = store.peer_maker(source, false);
+        let collector = Collector::new(config, maker, Arc::clone(&store.memory), state)
             .unwrap()
             .known_as(["Web1.example.com".to_owned(), "Web1".to_owned()]);
         let now = Now {
@@ -49,9 +49,9 @@ impl World {
 
     /// A new collector with the same store, as after a restart with its state files.
     pub fn restart(&mut self, state: &str) {
-        let sinks = self.store.sinks(self.source, false);
+        let maker = self.store.peer_maker(self.source, false);
         self.collector =
-            Collector::new(&Config::default(), sinks, Arc::clone(&self.store.memory), state)
+            Collector::new(&Config::default(), maker, Arc::clone(&self.store.memory), state)
                 .unwrap();
     }
 

@@ -40,6 +40,8 @@ class Window:
 
     def at(self, at, kinds):
         """{metric's id: {instance: value}} as PCP interpolates it. kinds: {metric's id: type}."""
+        if not kinds:
+            return {}
         self.mode(c.PM_MODE_INTERP, at)
         try:
             result = self.context.pmFetch((ctypes.c_uint * len(kinds))(*kinds))

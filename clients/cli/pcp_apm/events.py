@@ -2,6 +2,7 @@
 
 import ctypes
 import fnmatch
+import math
 import struct
 import sys
 import time
@@ -10,15 +11,27 @@ from pcp import pmapi
 import cpmapi as c
 
 from . import results
-from .table import at_text, to_json
+from .table import at_text, shown, to_json
 from .trouble import Trouble
+
+MINUTE = 60 * 10**9
+# Why the PMDA refuses records.
+REASON = "apm.self.access.reason"
+
+
+NUMBERS = {c.PM_TYPE_32: struct.Struct("=i"), c.PM_TYPE_U32: struct.Struct("=I"), c.PM_TYPE_64: struct.Struct("=q"), c.PM_TYPE_U64: struct.Struct("=Q"),
+           c.PM_TYPE_FLOAT: struct.Struct("=f"), c.PM_TYPE_DOUBLE: struct.Struct("=d")}
+PARAMETER = struct.Struct("=II")
 
 
 class Events:
     """Streams of event records: kinds is {(source, kind): (metric, id, descriptor)}."""
 
-    def __init__(self, reader, wanted):
-        self.reader, self.context, self.parameters = reader, reader.context, {}
+    def __init__(self, reader, wanted, only=None):
+        """`only`: the names of the parameters that are asked for; `None` is all."""
+        self.reader, self.context, self.parameters, self.only = reader, reader.context, {}, only
+        # When the newest fetch was, in ns, and the kinds that it did not get: {(source, kind): error}.
+        self.at, self.refused = 0, {}
         # An archive has one of the two resolutions, whichever was logged. Of both it is this one.
         leaves = ["records", "highres_records"] if reader.archive else ["highres_records"]
         kinds = []
@@ -38,6 +51,11 @@ class Events:
             return [n.decode() if isinstance(n, bytes) else n for n in self.context.pmGetChildren(node) or ()]
         except pmapi.pmErr:
             return []
+
+    @property
+    def denied(self):
+        """The kinds whose records this client may not see."""
+        return {of for of, error in self.refused.items() if error == c.PM_ERR_PERMISSION}
 
     @staticmethod
     def matches(want, source, kind):
@@ -76,7 +94,14 @@ class Events:
         self.context.pmStore(ctypes.pointer(result))
 
     def fetch(self):
-        """The records that have come, oldest first; `None`: the end of the archive."""
+        """The records that have come, oldest first, as lines show them; `None`: the end of the archive."""
+        found = self.fetched()
+        return found and [{"time": at_text(at), "source": source, "kind": kind, "instance": instance, **what}
+                          for at, source, kind, instance, what in sorted(found, key=lambda record: record[0])]
+
+    def fetched(self, needles=()):
+        """(time in ns, source, kind, instance, what it has) of each record that has come; `None`: the end of the archive.
+        needles: arrays without any of these bytes are passed over, which saves most of the work of looking for few records."""
         order, records = list(self.kinds), []
         ids = (ctypes.c_uint * len(order))(*[self.kinds[kind][1] for kind in order])
         try:
@@ -85,23 +110,32 @@ class Events:
             if self.reader.archive and e.errno() == c.PM_ERR_EOL:
                 return None
             raise
+        self.refused = {}
         for k, (source, kind) in enumerate(order):
-            desc, names = self.kinds[(source, kind)][2], None
-            for j in range(max(0, result.contents.get_numval(k))):
-                names = names if names is not None else self.reader.names(desc)
+            desc, names, number = self.kinds[(source, kind)][2], None, result.contents.get_numval(k)
+            if number < 0:
+                self.refused[source, kind] = number
+            for j in range(max(0, number)):
                 value = result.contents.get_vlist(k, j)
                 block = value.value.pval
                 data = ctypes.string_at(block, block.contents.vlen)
-                who = {"source": source, "kind": kind, "instance": names.get(value.inst, str(value.inst))}
-                records += [(at, {"time": at_text(at), **who, **what}) for at, what in self.unpack(data, desc.contents.type)]
+                if needles and not any(needle in data for needle in needles):
+                    continue
+                names = names if names is not None else self.reader.names(desc)
+                instance = names.get(value.inst, str(value.inst))
+                try:
+                    records += [(at, source, kind, instance, what) for at, what in self.unpack(data, desc.contents.type)]
+                except struct.error:
+                    raise Trouble(f"apm.{source}.event.{kind}: records of {instance} are damaged: pmlogcheck says more of an archive") from None
         self.at = results.when(result)
         self.context.pmFreeResult(result)
-        return [record for _, record in sorted(records, key=lambda r: r[0])]
+        return records
 
     def unpack(self, data, kind):
         """Records of an array: (time in ns, what they have). Layout: pmEventArray of PMAPI(3), in the host's order."""
         head, per = (struct.Struct("=qqIi"), 1) if kind == c.PM_TYPE_HIGHRES_EVENT else (struct.Struct("=iiIi"), 1000)
         count, at = struct.unpack_from("=i", data, 4)[0], 8
+        known, only = self.parameters, self.only
         for _ in range(count):
             second, part, flags, parameters = head.unpack_from(data, at)
             at += head.size
@@ -111,18 +145,20 @@ class Events:
                 continue
             fields = {}
             for _ in range(parameters):
-                pmid, word = struct.unpack_from("=II", data, at)
-                name, value = self.parameter(pmid), self.decode(word >> 24, data[at + 8:at + 4 + (word & 0xFFFFFF)])
-                fields[name] = value
+                pmid, word = PARAMETER.unpack_from(data, at)
+                name = known[pmid] if pmid in known else self.parameter(pmid)
+                if only is None or name in only or name == "lost":
+                    fields[name] = self.decode(word >> 24, data[at + 8:at + 4 + (word & 0xFFFFFF)])
                 at += 4 + ((word & 0xFFFFFF) + 3) // 4 * 4
             missed = {"missed": fields.pop("lost")} if "lost" in fields else {}
             yield stamp, {**missed, "parameters": fields}
 
     @staticmethod
     def decode(kind, data):
-        forms = {c.PM_TYPE_32: "=i", c.PM_TYPE_U32: "=I", c.PM_TYPE_64: "=q", c.PM_TYPE_U64: "=Q", c.PM_TYPE_FLOAT: "=f", c.PM_TYPE_DOUBLE: "=d"}
-        if kind in forms:
-            return struct.unpack_from(forms[kind], data)[0]
+        if kind in NUMBERS:
+            number = NUMBERS[kind].unpack_from(data)[0]
+            # JSON has no word for these.
+            return number if math.isfinite(number) else str(number)
         return data.split(b"\0")[0].decode("utf-8", "replace") if kind == c.PM_TYPE_STRING else data.hex()
 
     def parameter(self, pmid):
@@ -143,8 +179,7 @@ def events(reader, wanted, expression, follow, rows):
     if reader.archive:
         logged(reader, stream, rows)
         return
-    records = stream.fetch()
-    say(records[-rows:] if rows is not None else records)
+    say(kept(stream, rows))
     try:
         while follow:
             sys.stdout.flush()
@@ -153,6 +188,36 @@ def events(reader, wanted, expression, follow, rows):
     except KeyboardInterrupt:
         # Which is how it is to end.
         pass
+
+
+def kept(stream, rows):
+    """The records that are in memory, or the newest of them, oldest first. A fetch has at most events.max_records of a stream,
+    the oldest ones: there are more fetches until one brings nothing older than the first fetch."""
+    records, begun = stream.fetch(), stream.at
+    allowed(stream)
+    came = records
+    # Where clocks are behind all that comes seems to be old.
+    while came and came[0]["time"] < at_text(begun) and stream.at < begun + MINUTE:
+        came = stream.fetch()
+        records = sorted(records + came, key=lambda record: record["time"])
+        records = records[-rows:] if rows is not None else records
+    return records[-rows:] if rows is not None else records
+
+
+def allowed(stream):
+    """That records may be seen: of some kind, and which not."""
+    said = {}
+    for (source, kind), error in stream.refused.items():
+        said.setdefault(error, []).append(f"{source}.{kind}")
+    if not said:
+        return
+    reason = stream.reader.last([REASON]).get(REASON) if c.PM_ERR_PERMISSION in said else None
+    lines = [f"no events {', '.join(kinds)}: {pmapi.pmErr(error).message()}" + (f": {reason}" if reason and error == c.PM_ERR_PERMISSION else "")
+             for error, kinds in said.items()]
+    if len(stream.refused) == len(stream.kinds):
+        raise Trouble("; ".join(lines))
+    for line in lines:
+        print(f"pcp-apm: {shown(line)}", file=sys.stderr)
 
 
 def say(records):

@@ -13,17 +13,19 @@ COMMANDS = [
     ("methods [PATTERN]", "methods by time, of the services that match"),
     ("stacks [PATTERN]", "stacks by time, of the services that match"),
     ("folded [PATTERN]", "all stacks for flamegraph.pl or speedscope: FRAME;FRAME MICROSECONDS"),
+    ("traces [PATTERN]", "traces through the services that match, the slowest first; --failed: those that failed"),
+    ("trace ID", "one trace through all services as a tree, with times and errors; the begin of the id will do"),
     ("events [SOURCE.KIND ...]", "event records as lines of JSON"),
     ("top", "services, runtimes, agents, methods and stacks on a terminal, until q is pressed"),
     ("page [FILE]", "the address of a page with charts for a browser; with FILE, a copy of it"),
 ]
 KNOWN = {name.split()[0]: name for name, _ in COMMANDS}
 # Options by commands, and those of a source. The rest, -h, -a, -V and -?, are everybody's.
-OF = {"j": ["agents", "services", "runtimes", "methods", "stacks", "events"], "k": ["methods", "stacks"],
-      "n": ["agents", "services", "runtimes", "methods", "stacks", "folded", "events"], "x": ["events"], "f": ["events"], "p": ["page"],
-      "t": ["services", "runtimes", "methods", "stacks", "top", "events"]}
+OF = {"j": ["agents", "services", "runtimes", "methods", "stacks", "traces", "trace", "events"], "k": ["methods", "stacks"],
+      "n": ["agents", "services", "runtimes", "methods", "stacks", "folded", "traces", "events"], "e": ["traces"], "x": ["events"], "f": ["events"], "p": ["page"],
+      "t": ["services", "runtimes", "methods", "stacks", "traces", "trace", "top", "events"]}
 LIVE, ARCHIVE = "tfx", "ASTOzZ"
-NAMES = {"a": "archive", "A": "align", "f": "follow", "h": "host", "j": "json", "k": "total", "n": "rows", "O": "origin", "p": "proxy", "S": "start",
+NAMES = {"a": "archive", "A": "align", "e": "failed", "f": "follow", "h": "host", "j": "json", "k": "total", "n": "rows", "O": "origin", "p": "proxy", "S": "start",
          "t": "interval", "T": "finish", "V": "version", "x": "filter", "z": "hostzone", "Z": "timezone"}
 # Those of pcp(1) itself come in the environment.
 OF_PCP = {"PCP_ALIGN_TIME": "A", "PCP_INTERVAL": "t", "PCP_ORIGIN_TIME": "O", "PCP_START_TIME": "S", "PCP_FINISH_TIME": "T", "PCP_SAMPLES": "s"}
@@ -33,7 +35,7 @@ class Options(pmapi.pmOptions):
     """What was asked for."""
 
     def __init__(self):
-        super().__init__("a:A:fh:jkn:O:p:S:t:T:x:zZ:V?")
+        super().__init__("a:A:efh:jkn:O:p:S:t:T:x:zZ:V?")
         self.said, self.given = {}, {letter for name, letter in OF_PCP.items() if os.environ.get(name)}
         self.pmSetShortUsage("[options] [command]")
         self.pmSetOptionCallback(self.one)
@@ -56,6 +58,7 @@ class Options(pmapi.pmOptions):
         self.pmSetLongOptionHeader("Options of commands")
         self.pmSetLongOption("json", 0, "j", "", "tables as lines of JSON")
         self.pmSetLongOption("total", 0, "k", "", "methods, stacks: since they are counted, not a second")
+        self.pmSetLongOption("failed", 0, "e", "", "traces: those that failed, the newest first")
         self.pmSetLongOption("rows", 1, "n", "N", "at most N rows, or the newest N event records")
         self.pmSetLongOption("filter", 1, "x", "EXPRESSION", "events: only those for which it holds")
         self.pmSetLongOption("follow", 0, "f", "", "events: go on until interrupted")
@@ -79,6 +82,8 @@ class Options(pmapi.pmOptions):
         most = {"agents": 0, "top": 0, "events": 1000}.get(command, 1)
         if len(operands) > most:
             raise Trouble(f"{operands[most]}: too many words (usage: {KNOWN[command]})")
+        if command == "trace" and not "".join(operands):
+            raise Trouble("trace needs the id of one, or the begin of it: pcp apm traces lists them")
         if len(self.pmGetOptionHosts() or []) > 1:
             raise Trouble("one host at a time (-h)")
         if "s" in self.given:

@@ -1,6 +1,7 @@
 """The page with charts: made by the PMDA's program, or the copy that Install --clients put here."""
 
 import os
+import re
 import subprocess
 import urllib.parse
 
@@ -14,9 +15,7 @@ def page(host, proxy, files):
     share, pmdas = (pmapi.pmContext.pmGetConfig(name) for name in ("PCP_SHARE_DIR", "PCP_PMDAS_DIR"))
     installed = os.path.join(share, "apm", "apm.html")
     program = os.environ.get("APM_PMDA") or os.path.join(pmdas, "apm", "pmdaapm")
-    # pmproxy is asked on the host itself, where that is `local:`, unless -p names another one.
-    machine = "localhost" if host is None or ":" in host or "/" in host else host
-    query = {"proxy": proxy or f"http://{machine}:44322", "hostspec": host if proxy and host else "local:"}
+    query = {"proxy": proxy, "hostspec": host or "local:"} if proxy else asked_there(host)
     if not files and os.path.isfile(installed):
         return print(address(installed) + "?" + urllib.parse.urlencode(query, safe=":/"))
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -39,6 +38,16 @@ def page(host, proxy, files):
     except subprocess.CalledProcessError as e:
         raise Trouble(f"{program} --page makes no page (status {e.returncode})") from None
     return print(address(path) + rest)
+
+
+def asked_there(host):
+    """pmproxy on the host itself, where that is `local:`."""
+    if host is None or host.startswith(("local:", "unix:")):
+        return {"proxy": "http://localhost:44322", "hostspec": host or "local:"}
+    machine = re.fullmatch(r"(?:pcps?://)?(\[[0-9A-Fa-f:.]+\]|[^][:/?@]+)(?::44321)?", host)
+    if not machine:
+        raise Trouble(f"{host}: no name of a host with a pmproxy; -p URL names one that can ask it")
+    return {"proxy": f"http://{machine[1]}:44322", "hostspec": "local:"}
 
 
 def address(path):

@@ -102,7 +102,8 @@ def methods(reader, pattern, rows):
     groups = [[m for m in row[1:] if m] for row in METHODS]
     for (source, spent, count, errors), b in zip(METHODS, reader.between(groups)):
         for name in b.instances(spent):
-            service, _, method = name.rpartition("::")
+            # Services have no "::" of their own, methods may; the row `other` is of none.
+            service, _, method = name.partition("::") if "::" in name else ("", "", name)
             if source == "dotnet":  # the rows of a process
                 service = service.rpartition(":")[0]
             if not fnmatch.fnmatch(service, pattern) or not b.delta(spent, name):

@@ -117,9 +117,18 @@ class Reader:
         return [(name, i, self.context.pmLookupDesc(i)) for name, i in found]
 
     def names(self, desc):
-        """{instance: its name}"""
-        of = self.context.pmGetInDomArchive(desc) if self.archive else self.context.pmGetInDom(desc)
-        return {i: n.decode() if isinstance(n, bytes) else n for i, n in zip(*of)} if of[0] else {}
+        """{instance: its name}. libpcp itself is asked: PCP's Python drops letters beyond ASCII, and two names become one."""
+        pmapi.LIBPCP.pmUseContext(self.context.ctx)
+        ask = pmapi.LIBPCP.pmGetInDomArchive if self.archive else pmapi.LIBPCP.pmGetInDom
+        instances, names = ctypes.POINTER(ctypes.c_int)(), ctypes.POINTER(ctypes.c_char_p)()
+        number = ask(desc.contents.indom, ctypes.byref(instances), ctypes.byref(names))
+        if number < 0:
+            raise pmapi.pmErr(number)
+        found = {instances[n]: names[n].decode("utf-8", "replace") for n in range(number)}
+        if number:
+            pmapi.LIBC.free(instances)
+            pmapi.LIBC.free(names)
+        return found
 
     def labels(self, metric, label):
         """{name of the instance: its label} of a metric; those without it are not there."""
@@ -168,6 +177,9 @@ class Reader:
 
     def window(self):
         window = Window(self.context, self.start, self.finish)
+        begin = results.ns(self.context.pmGetArchiveLabel().start)
+        if window.finish < begin:
+            raise Trouble(f"nothing was logged before {self.clock(window.finish)}: the archive begins at {self.clock(begin)}")
         if window.start > window.finish:
             raise Trouble(f"nothing was logged after {self.clock(window.start)}: the archive ends at {self.clock(window.finish)}")
         return window
@@ -197,16 +209,16 @@ class Reader:
         return Between(self.named(known, steps), self.named(known, last), self.span)
 
     def anything(self, found, window):
-        """That something was logged between -S and -T."""
+        """That there is something between -S and -T."""
         if not any(found.values()):
             begin = results.ns(self.context.pmGetArchiveLabel().start)
-            raise Trouble(f"nothing of this was logged between {self.clock(window.start)} and {self.clock(window.finish)}: "
+            raise Trouble(f"no values of this between {self.clock(window.start)} and {self.clock(window.finish)}: "
                           f"the archive has {self.clock(begin)} to {self.clock(results.ns(self.context.pmGetArchiveEnd()))}")
 
     def heading(self):
         """Which time of an archive is shown: not what was asked for, but what there are samples of."""
         if self.span is None:
-            return f"at {self.clock(self.window().finish)}" + (": one sample, so nothing is known of a second" if self.rates else "")
+            return f"at {self.clock(self.window().finish)}" + (": no counter has two values, so there are no rates" if self.rates else "")
         begin, end, covered = self.span
         same = self.clock(begin)[:10] == self.clock(end)[:10]
         gaps = f", of which {duration(covered)} have samples" if covered < end - begin - SECOND // 1000 else ""

@@ -44,8 +44,10 @@ const SERVICE_METRICS = {
   },
   mono: {
     up: 'processes', cpu: ['counter.system.user_time', 'counter.system.system_time'],
-    paused: ['counter.gc.minor_gc_time', 'counter.gc.major_gc_time'],
-    collections: ['counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'],
+    paused: ['gc.pause.total'], collections: ['gc.count'],
+    // Of programs that only the module shows.
+    pausedToo: ['counter.gc.minor_gc_time', 'counter.gc.major_gc_time'],
+    collectionsToo: ['counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'],
     exceptions: 'exceptions.count', contention: 'lock.contention.count', allocated: null,
   },
   jvm: {
@@ -76,13 +78,13 @@ function serviceRows(values) {
     for (const name of names) {
       const rate = (field) => sumKnown(full(field).map((m) => values.rate(m, name)));
       const value = (field) => (table[field] ? values.base(prefix + table[field], name) : null);
-      const calls = rate('count'), time = rate('time'), paused = rate('paused');
+      const calls = rate('count'), time = rate('time'), paused = rate('paused') ?? rate('pausedToo');
       rows.push({
         key: serviceKey(source, name), source, name, up: value('up'),
         calls, errors: rate('errors'), mean: calls > 0 && time !== null ? time / calls : null,
         p50: value('p50'), p95: value('p95'), p99: value('p99'), max: value('max'),
         cpu: rateToCores(rate('cpu')), paused: paused === null ? null : Math.min(paused / 1e7, 100),
-        collections: rate('collections'), exceptions: rate('exceptions'), pause99: value('pause99'),
+        collections: rate('collections') ?? rate('collectionsToo'), exceptions: rate('exceptions'), pause99: value('pause99'),
         allocated: rate('allocated'), contention: rate('contention'),
       });
     }

@@ -65,6 +65,8 @@ pub struct Array<R> {
     nparams: i32,
     /// Tells the contents since the last reset from those of before, and from other arrays'.
     generation: u64,
+    /// Memory to grow was refused since the last reset or rollback.
+    lacks_memory: bool,
     resolution: PhantomData<R>,
 }
 
@@ -124,6 +126,7 @@ impl<R: Resolution> Array<R> {
             open: 0,
             nparams: 0,
             generation: u64::from(MADE.fetch_add(1, Ordering::Relaxed)) << 32,
+            lacks_memory: false,
             resolution: PhantomData,
         }
     }
@@ -133,6 +136,13 @@ impl<R: Resolution> Array<R> {
         self.len = ARRAY_HEADER;
         (self.records, self.open) = (0, 0);
         self.generation = self.generation.wrapping_add(1);
+        self.lacks_memory = false;
+    }
+
+    /// Whether memory to grow was refused since the last reset or rollback: what could not be added
+    /// may fit another time.
+    pub(crate) const fn lacks_memory(&self) -> bool {
+        self.lacks_memory
     }
 
     /// Records so far, MISSED ones included.
@@ -175,9 +185,7 @@ impl<R: Resolution> Array<R> {
         if wanted > self.bytes.capacity() && needed <= self.bytes.capacity() {
             wanted = self.bytes.capacity();
         }
-        self.bytes
-            .try_reserve_exact(wanted.saturating_sub(self.bytes.len()))
-            .map_err(|_| ArrayError::NoMemory)?;
+        self.reserve(wanted.saturating_sub(self.bytes.len()))?;
         self.bytes.resize(wanted.max(self.bytes.len()), 0);
         Ok(())
     }
@@ -394,7 +402,15 @@ impl<R: Resolution> Array<R> {
             return Err(ArrayError::TooBig);
         }
         let wanted = self.bytes.capacity().saturating_mul(2).clamp(needed, ARRAY_MAX);
-        self.bytes.try_reserve_exact(wanted - self.len).map_err(|_| ArrayError::NoMemory)
+        self.reserve(wanted - self.len)
+    }
+
+    #[cold]
+    fn reserve(&mut self, more: usize) -> Result<(), ArrayError> {
+        self.bytes.try_reserve_exact(more).map_err(|_| {
+            self.lacks_memory = true;
+            ArrayError::NoMemory
+        })
     }
 
     /// The present state of the array.
@@ -422,6 +438,7 @@ impl<R: Resolution> Array<R> {
         self.len = checkpoint.len;
         (self.records, self.open) = (checkpoint.records, checkpoint.open);
         self.nparams = checkpoint.nparams;
+        self.lacks_memory = false;
         true
     }
 

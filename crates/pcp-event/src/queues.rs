@@ -12,6 +12,7 @@ mod reserve;
 
 pub use error::QueueError;
 pub use fetch::Fetch;
+use fetch::reader;
 use queue::Queue;
 pub use readers::QueueFilter;
 pub use records::Fetched;
@@ -54,6 +55,8 @@ pub struct Queues<T = Stamp, F = QueueFilter> {
     clients: Vec<Option<i32>>,
     /// The last fetch, whose memory the next reuses.
     spare: Option<Box<Fetch<T, F>>>,
+    /// The same of [`Queues::records`]. Not in a box, which cannot be refused without memory.
+    spare_of_records: Option<Fetch<T, F>>,
     /// Number of queues ever created.
     made: u64,
 }
@@ -102,7 +105,13 @@ impl<T: Copy> Queues<T> {
 
 impl<T: Copy, F> Queues<T, F> {
     const fn none() -> Self {
-        Self { queues: Vec::new(), clients: Vec::new(), spare: None, made: 0 }
+        Self {
+            queues: Vec::new(),
+            clients: Vec::new(),
+            spare: None,
+            spare_of_records: None,
+            made: 0,
+        }
     }
 
     fn get(&self, handle: usize) -> Result<&Queue<T, F>, QueueError> {
@@ -167,11 +176,13 @@ impl<T: Copy, F> Queues<T, F> {
         found.ok_or(QueueError::NotFound)
     }
 
-    /// Appends an event. `false`: it is larger than the queue's memory, and all clients miss it. An
-    /// empty event counts as one byte of memory.
+    /// Appends an event, and drops the oldest ones to make room. `false`: it is larger than the queue's
+    /// memory, and all clients miss it. An empty event counts as one byte of memory.
     ///
     /// # Errors
-    /// [`QueueError::Invalid`], [`QueueError::NoMemory`].
+    /// [`QueueError::Invalid`]; [`QueueError::NoMemory`]: the event is neither stored nor counted, but
+    /// the oldest ones may have been dropped to make room, and clients that had not read them miss
+    /// them.
     #[inline]
     pub fn append(&mut self, handle: usize, data: &[u8], time: T) -> Result<bool, QueueError> {
         self.get_mut(handle)?.append(data, time)
@@ -403,26 +414,28 @@ impl<T: Copy, F> Queues<T, F> {
         memory: impl FnOnce() -> Option<Box<Fetch<T, F>>>,
     ) -> Result<Option<Box<Fetch<T, F>>>, QueueError> {
         let Self { queues, clients, spare, .. } = self;
-        let queue = queues.get_mut(handle).and_then(Option::as_mut).ok_or(QueueError::Invalid)?;
-        // A queue's readers are clients.
-        let place = match queue.readers.find(context) {
-            Err(_) if !clients.contains(&Some(context)) => return Err(QueueError::Invalid),
-            place => place,
-        };
+        let (queue, reader) = reader(queues, clients, handle, context)?;
         if spare.is_none() {
             *spare = Some(memory().ok_or(QueueError::NoMemory)?);
         }
-        let Some(unseen) = queue.unseen(context, place)? else { return Ok(None) };
         let Some(mut fetch) = spare.take() else { return Ok(None) };
-        fetch.begin((handle, queue.serial), context, unseen);
-        match fetch.copy(queue) {
-            Ok(_) => Ok(Some(fetch)),
-            Err(e) => {
-                // The client has its filter and its place again.
-                self.finish(fetch);
-                Err(e)
-            }
+        let begun = fetch.begin(handle, queue, reader);
+        if begun == Ok(true) {
+            return Ok(Some(fetch));
         }
+        *spare = Some(fetch).filter(|fetch| fetch.batch.is_small());
+        begun.map(|_| None)
+    }
+
+    /// As [`Self::begin`] in memory that the caller has. `false`: the client has no access.
+    fn begin_in(
+        &mut self,
+        fetch: &mut Fetch<T, F>,
+        handle: usize,
+        context: i32,
+    ) -> Result<bool, QueueError> {
+        let (queue, reader) = reader(&mut self.queues, &self.clients, handle, context)?;
+        fetch.begin(handle, queue, reader)
     }
 
     /// Copies more events into a fetch whose events have all been taken. `false`: there are no
@@ -441,19 +454,25 @@ impl<T: Copy, F> Queues<T, F> {
     /// client has ended or was given another filter meanwhile.
     #[inline(always)]
     pub fn finish(&mut self, mut fetch: Box<Fetch<T, F>>) -> Option<F> {
+        let unused = self.finish_in(&mut fetch);
+        if fetch.batch.is_small() {
+            self.spare = Some(fetch);
+        }
+        unused
+    }
+
+    /// As [`Self::finish`] in memory that the caller keeps.
+    #[inline(always)]
+    fn finish_in(&mut self, fetch: &mut Fetch<T, F>) -> Option<F> {
         let filter = fetch.filter.take();
+        fetch.batch.clear();
         // A client that has ended is no reader any more.
-        let unused = match self.get_mut(fetch.handle) {
+        match self.get_mut(fetch.handle) {
             Ok(queue) if queue.serial == fetch.queue => {
                 queue.read_until(fetch.context, fetch.next, fetch.missed, filter)
             }
             _ => filter,
-        };
-        if fetch.batch.is_small() {
-            fetch.batch.clear();
-            self.spare = Some(fetch);
         }
-        unused
     }
 }
 

@@ -43,7 +43,7 @@ struct ByName {
     off: AtomicBool,
     told: Arc<Mutex<Vec<String>>>,
     /// Looks at this user's processes wait for it.
-    held: Option<(u32, Mutex<()>)>,
+    held: Option<(u32, Arc<Mutex<()>>)>,
 }
 
 impl Finder for ByName {
@@ -113,7 +113,7 @@ fn each_finder_is_told_of_its_own_processes() {
 #[test]
 fn a_process_that_does_not_answer_holds_up_nobody_of_other_users() {
     let tree = Tree::new("held");
-    let held = Some((1, Mutex::new(())));
+    let held = Some((1, Arc::default()));
     let finder = Arc::new(ByName { name: "mono", held, ..ByName::default() });
     let mut scanner = scanner(&tree.0, &[&finder]);
     scanner.aside = Aside::new(Duration::from_millis(50));
@@ -131,5 +131,72 @@ fn a_process_that_does_not_answer_holds_up_nobody_of_other_users() {
         scanner.scan(now).unwrap();
         now += Duration::from_secs(1);
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_process_that_does_not_answer_waits_once_for_all_finders() {
+    let tree = Tree::new("once");
+    let quick = Arc::new(ByName { name: "mono", ..ByName::default() });
+    // What the process has mapped, which these three want to see.
+    let maps = Arc::new(Mutex::new(()));
+    let [one, two, three] = [(); 3].map(|()| {
+        let held = Some((1, Arc::clone(&maps)));
+        Arc::new(ByName { name: "mono", held, ..ByName::default() })
+    });
+    let mut scanner = scanner(&tree.0, &[&quick, &one, &two, &three]);
+    let patience = Duration::from_millis(500);
+    scanner.aside = Aside::new(patience);
+    tree.process(5, "mono", 50, 1);
+    let lock = maps.lock().unwrap();
+    let began = std::time::Instant::now();
+    assert_eq!(scanner.scan(Duration::ZERO).unwrap(), Some((5, 1)), "one place");
+    let took = began.elapsed();
+    assert!(took >= patience && took < 3 * patience, "{took:?}");
+    // The finder that had its answer keeps it.
+    assert_eq!(told(&quick), ["found 5"]);
+    // Meanwhile no other process of the user is waited for, and those of others are looked at.
+    tree.process(6, "mono", 60, 1);
+    tree.process(7, "mono", 70, 2);
+    let silent = scanner.scan(Duration::from_secs(1)).unwrap();
+    assert_eq!(silent.map(|(_, looks)| looks), Some(1));
+    for finder in [&quick, &one, &two, &three] {
+        assert_eq!(told(finder), ["found 7"]);
+    }
+    drop(lock);
+    let mut now = Duration::from_secs(2);
+    while scanner.scan(now).unwrap().is_some() {
+        now += Duration::from_secs(1);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for finder in [&one, &two, &three] {
+        let mut found = told(finder);
+        found.sort_unstable();
+        assert_eq!(found, ["found 5", "found 6"]);
+    }
+    assert_eq!(told(&quick), ["found 6"], "it has seen the other at its first look");
+}
+
+#[test]
+fn a_finder_whose_looks_hang_does_not_keep_the_others_from_looking() {
+    let tree = Tree::new("first");
+    let maps = Arc::new(Mutex::new(()));
+    let held = Some((1, Arc::clone(&maps)));
+    let hangs = Arc::new(ByName { name: "mono", held, ..ByName::default() });
+    let quick = Arc::new(ByName { name: "mono", ..ByName::default() });
+    let mut scanner = scanner(&tree.0, &[&hangs, &quick]);
+    scanner.aside = Aside::new(Duration::from_millis(50));
+    tree.process(5, "mono", 50, 1);
+    let mut now = Duration::ZERO;
+    // Each of its looks hangs for a while.
+    while told(&quick).is_empty() {
+        let lock = maps.lock().unwrap();
+        assert_eq!(scanner.scan(now).unwrap(), Some((5, 1)));
+        drop(lock);
+        while scanner.aside.run(1, || ()).is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        now += Duration::from_secs(1);
+        assert!(now < Duration::from_secs(5), "the other has looked once in two scans");
     }
 }

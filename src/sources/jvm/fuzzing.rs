@@ -8,7 +8,7 @@ use super::process::{State, Who};
 use super::reader::Hints;
 use super::state::Facts;
 use super::wire::Directory;
-use crate::contract::Sink;
+use crate::contract::Peer;
 
 /// Bytes that a process may take: what its size is known of, eight texts as long as texts may be, each byte of which
 /// became the three of U+FFFD, in a buffer that doubles; names and an instance.
@@ -33,21 +33,16 @@ impl Process {
     }
 
     /// Introduces a process that cannot be read.
-    pub fn unread(&mut self, sink: &mut dyn Sink) {
+    pub fn unread(&mut self, peer: &mut Peer) {
         self.meter.unread(State::Refused("not read".to_owned()));
-        self.meter.start(sink);
+        self.meter.start(peer);
     }
 
     /// Reads a region as the task of the source does, at this time since the process was found.
     ///
     /// # Errors
     /// It is not read: why, in words; or it has not been introduced.
-    pub fn tick(
-        &mut self,
-        region: &[u8],
-        age: Duration,
-        sink: &mut dyn Sink,
-    ) -> Result<(), String> {
+    pub fn tick(&mut self, region: &[u8], age: Duration, peer: &mut Peer) -> Result<(), String> {
         let mut copy = region.get(..self.meter.want()).unwrap_or(region);
         if self.meter.needs_more(copy) {
             copy = region.get(..self.meter.want()).unwrap_or(region);
@@ -58,14 +53,14 @@ impl Process {
                 return Err(String::new());
             }
             if self.introduced {
-                self.meter.end("renamed", sink);
+                self.meter.end("renamed", peer);
                 self.meter.again();
             }
-            self.meter.start(sink);
+            self.meter.start(peer);
             self.introduced = true;
         }
-        self.meter.read(copy, age, age, sink);
-        self.meter.tick(sink);
+        self.meter.read(copy, age, age, peer);
+        self.meter.tick(peer);
         match self.meter.state() {
             State::Read(_) => Ok(()),
             other => Err(other.words().to_owned()),

@@ -26,5 +26,7 @@ pub(crate) const PAGE: usize = 4096;
 pub(crate) const PROGRAM: usize = 64;
 /// Processes that are instances at once; more are not read.
 pub(crate) const PROCESSES: usize = 4_000;
+/// Processes of which a report waits while a reading hangs: each may have an open file. Others are found again.
+pub(crate) const REPORTS: usize = PROCESSES;
 /// Bytes of a path of a mapping: the kernel's PATH_MAX.
 pub(crate) const PATH: usize = 4096;

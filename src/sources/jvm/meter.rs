@@ -9,8 +9,8 @@ use super::reason::overflow_words;
 use super::rows::{Rows, SYSTEM, USER};
 use super::state::{Facts, Figures, Longest};
 use super::wire::Refusal;
-use crate::contract::Sink;
-use crate::contract::{Identity, Service, Update};
+use crate::contract::Peer;
+use crate::contract::{Identity, Service};
 use crate::model::{Condition, MetricItem, Value};
 use crate::read::glob;
 
@@ -196,13 +196,13 @@ impl Meter {
     }
 
     /// Introduces the process.
-    pub(crate) fn start(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn start(&mut self, peer: &mut Peer) {
         let name = self.name().to_owned();
         self.instance = format!("{name}:{}", self.who.pid);
         self.renamed = false;
         self.labels = self.labels();
         let (who, facts) = (&self.who, self.reader.facts());
-        sink.update(Update::Identity(Identity {
+        peer.is(Identity {
             name: self.instance.clone(),
             peer: format!("process {}", who.pid),
             labels: self.labels.clone(),
@@ -210,19 +210,19 @@ impl Meter {
             process: Some(format!("{}@{}", who.pid, who.start)),
             service: Some(self.service(name)),
             way: 0,
-        }));
-        text(m::OWNER, &who.owner, sink);
-        sink.update(Update::Set { item: m::CONTAINER_PID, value: Value::U32(who.inner_pid) });
+        });
+        text(m::OWNER, &who.owner, peer);
+        peer.set(m::CONTAINER_PID, Value::U32(who.inner_pid));
         if let Some(started) = who.started {
-            sink.update(Update::Set { item: m::START_TIME, value: Value::I64(started) });
+            peer.set(m::START_TIME, Value::I64(started));
         }
-        text(m::COMMAND, &who.command, sink);
+        text(m::COMMAND, &who.command, peer);
         if let Some(facts) = facts {
-            tell(facts, sink);
+            tell(facts, peer);
         }
         let more = u64::from(self.is_new);
-        sink.update(Update::RowCount { slot: 0, item: m::SERVICE_STARTS, more });
-        self.tick(sink);
+        peer.row_add(0, m::SERVICE_STARTS, more);
+        self.tick(peer);
     }
 
     /// Labels of the instance: what is known by now.
@@ -265,13 +265,7 @@ impl Meter {
     }
 
     /// Reads a copy of the region, and shows it. `age`: since the process was found.
-    pub(crate) fn read(
-        &mut self,
-        region: &[u8],
-        age: Duration,
-        now: Duration,
-        sink: &mut dyn Sink,
-    ) {
+    pub(crate) fn read(&mut self, region: &[u8], age: Duration, now: Duration, peer: &mut Peer) {
         let reading = match self.reader.read(region) {
             Ok(reading) => reading,
             Err(refusal) => {
@@ -282,27 +276,27 @@ impl Meter {
         self.state = State::Read(missing(&reading));
         let fresh = reading.fresh;
         if fresh {
-            tell(reading.facts, sink);
+            tell(reading.facts, peer);
         }
         let counters = (reading.overflow, reading.entries);
         if self.region.replace(counters) != Some(counters) {
-            sink.update(Update::Set { item: m::OVERFLOW, value: Value::U64(counters.0) });
-            sink.update(Update::Set { item: m::ENTRIES, value: Value::U32(counters.1) });
+            peer.set(m::OVERFLOW, Value::U64(counters.0));
+            peer.set(m::ENTRIES, Value::U32(counters.1));
         }
         let cause =
             reading.last_cause.filter(|cause| *cause != self.last_cause && *cause != "No GC");
         if let Some(cause) = cause {
             self.last_cause = cause.into_owned();
-            sink.update(Update::Set { item: m::LAST_CAUSE, value: Value::text(&self.last_cause) });
+            peer.set(m::LAST_CAUSE, Value::text(&self.last_cause));
         }
         let new = reading.figures;
         self.longest.feed(now, &new);
-        self.figures(&new, sink);
-        self.rows.read(&self.instance, &new, sink);
+        self.figures(&new, peer);
+        self.rows.read(&self.instance, &new, peer);
         let max = self.longest.longest(now);
         if self.shown_longest != max {
             self.shown_longest = max;
-            set(m::PAUSE_MAX, max.map(Value::U64), sink);
+            peer.show(m::PAUSE_MAX, max);
         }
         if fresh {
             self.named();
@@ -310,47 +304,47 @@ impl Meter {
     }
 
     /// Those that are not as before.
-    fn figures(&mut self, new: &Figures, sink: &mut dyn Sink) {
+    fn figures(&mut self, new: &Figures, peer: &mut Peer) {
         let old = self.figures.replace(*new);
         for (item, small, figure) in SHOWN {
             let (before, now) = (old.as_ref().and_then(figure), figure(new));
             if before != now {
-                set(item, now.map(|value| sized(small, value)), sink);
+                peer.show(item, now.map(|value| sized(small, value)));
             }
         }
     }
 
     /// It is no longer read: what it said last is not what it is.
-    fn hide(&mut self, sink: &mut dyn Sink) {
+    fn hide(&mut self, peer: &mut Peer) {
         if self.figures.is_none() {
             return;
         }
-        self.figures(&Figures::default(), sink);
+        self.figures(&Figures::default(), peer);
         (self.figures, self.region, self.shown_longest) = (None, None, None);
         self.last_cause.clear();
         for item in [m::PAUSE_MAX, m::LAST_CAUSE, m::OVERFLOW, m::ENTRIES] {
-            set(item, None, sink);
+            peer.unset(item);
         }
-        self.rows.hide(&self.instance, sink);
+        self.rows.hide(&self.instance, peer);
     }
 
     /// Figures of the process, by /proc.
-    pub(crate) fn usage(&mut self, usage: &Usage, sink: &mut dyn Sink) {
-        set(m::WORKING_SET, usage.resident.map(Value::U64), sink);
-        set(m::SWAP, usage.swap.map(Value::U64), sink);
-        set(m::THREADS_NATIVE, usage.threads.map(|threads| sized(true, threads)), sink);
-        self.rows.usage(&self.instance, usage.cpu, sink);
+    pub(crate) fn usage(&mut self, usage: &Usage, peer: &mut Peer) {
+        peer.show(m::WORKING_SET, usage.resident);
+        peer.show(m::SWAP, usage.swap);
+        peer.show(m::THREADS_NATIVE, usage.threads.map(|threads| sized(true, threads)));
+        self.rows.usage(&self.instance, usage.cpu, peer);
         self.cpu = Some(usage.cpu);
     }
 
     /// Limits of the process, and its open files.
-    pub(crate) fn bounds(&mut self, bounds: &Bounds, sink: &mut dyn Sink) {
-        set(m::MEMORY_LIMIT, bounds.memory.map(Value::U64), sink);
-        set(m::MEMORY_USAGE, bounds.memory_usage.map(Value::U64), sink);
-        set(m::OOM_KILLS, bounds.oom_kills.map(Value::U64), sink);
-        set(m::CPUS_LIMIT, bounds.cpus.map(Value::F64), sink);
-        set(m::FILES_OPEN, bounds.files.map(Value::U64), sink);
-        set(m::FILES_LIMIT, bounds.files_limit.map(Value::U64), sink);
+    pub(crate) fn bounds(&mut self, bounds: &Bounds, peer: &mut Peer) {
+        peer.show(m::MEMORY_LIMIT, bounds.memory);
+        peer.show(m::MEMORY_USAGE, bounds.memory_usage);
+        peer.show(m::OOM_KILLS, bounds.oom_kills);
+        peer.show(m::CPUS_LIMIT, bounds.cpus);
+        peer.show(m::FILES_OPEN, bounds.files);
+        peer.show(m::FILES_LIMIT, bounds.files_limit);
     }
 
     /// Bytes allocated.
@@ -368,65 +362,57 @@ impl Meter {
     }
 
     /// About once a second: it is there, whether it is read or not.
-    pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
-        sink.update(Update::Message);
+    pub(crate) fn tick(&mut self, peer: &mut Peer) {
+        peer.message();
         if !matches!(self.state, State::Read(_)) {
-            self.hide(sink);
+            self.hide(peer);
         }
         if std::mem::replace(&mut self.shown_via, self.via) != self.via {
-            text(m::VIA, self.via, sink);
+            text(m::VIA, self.via, peer);
         }
         if self.shown_state.as_ref() == Some(&self.state) {
             return;
         }
         self.shown_state = Some(self.state.clone());
         let (number, words) = (self.state.number(), self.state.words());
-        sink.update(Update::Set { item: m::STATE, value: Value::U32(number) });
-        sink.update(Update::Set { item: m::REASON, value: Value::text(words) });
+        peer.set(m::STATE, Value::U32(number));
+        peer.set(m::REASON, Value::text(words));
         let words = || words.to_owned().into();
-        sink.update(Update::Condition(match &self.state {
+        peer.condition(match &self.state {
             State::Starting => Condition::Starting(words()),
             State::Denied(_) | State::Refused(_) => Condition::Unread(words()),
             State::Read(missing) if !missing.is_empty() => Condition::Impaired(words()),
             State::Read(_) => Condition::Sound,
-        }));
+        });
     }
 
     /// It is no longer read, at least not by this name.
-    pub(crate) fn end(&mut self, why: &str, sink: &mut dyn Sink) {
+    pub(crate) fn end(&mut self, why: &str, peer: &mut Peer) {
         (self.is_new, self.before) = (false, None);
-        sink.update(Update::Set { item: m::STATE, value: Value::U32(GONE) });
-        sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
+        peer.set(m::STATE, Value::U32(GONE));
+        peer.set(m::REASON, Value::text(why));
     }
 }
 
-fn text(item: MetricItem, text: &str, sink: &mut dyn Sink) {
+fn text(item: MetricItem, text: &str, peer: &mut Peer) {
     if !text.is_empty() {
-        sink.update(Update::Set { item, value: Value::text(text) });
+        peer.set(item, Value::text(text));
     }
 }
 
 /// What a JVM says of itself.
-fn tell(facts: &Facts, sink: &mut dyn Sink) {
+fn tell(facts: &Facts, peer: &mut Peer) {
     let Facts { version, vm, vendor, collector, command, .. } = facts;
     for (item, known) in
         [(m::VERSION, version), (m::VM, vm), (m::VENDOR, vendor), (m::COMMAND, command)]
     {
-        text(item, known.as_deref().unwrap_or_default(), sink);
+        text(item, known.as_deref().unwrap_or_default(), peer);
     }
-    text(m::COLLECTOR, collector.map_or("", |kind| kind.name()), sink);
+    text(m::COLLECTOR, collector.map_or("", |kind| kind.name()), peer);
 }
 
 /// The state of a process that is no longer read.
 const GONE: u32 = 6;
-
-/// Sets a value, or removes it.
-fn set(item: MetricItem, value: Option<Value>, sink: &mut dyn Sink) {
-    sink.update(match value {
-        Some(value) => Update::Set { item, value },
-        None => Update::Unset { item },
-    });
-}
 
 fn sized(small: bool, value: u64) -> Value {
     if small { Value::U32(u32::try_from(value).unwrap_or(u32::MAX)) } else { Value::U64(value) }

@@ -1,24 +1,22 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::*;
-use crate::model::{MetricDef, RowItem, TableId};
-use crate::sources::jvm::Hints;
+use crate::contract::Recorded;
+use crate::model::{MetricDef, RowItem};
+use crate::sources::Source;
 use crate::sources::jvm::state::POOLS;
 use crate::sources::jvm::tests::captures;
+use crate::sources::jvm::{Hints, Jvm};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What is shown: metrics by name, and rows by metric.
-#[derive(Default)]
-struct Seen {
-    values: BTreeMap<&'static str, Json>,
-    keys: HashMap<(TableId, u32), String>,
-    rows: BTreeMap<(&'static str, String), u64>,
-    sums: BTreeMap<&'static str, u64>,
-    identity: Option<Identity>,
-    conditions: Vec<Condition>,
+/// Values and rows by the names of metrics.
+type Named = (BTreeMap<&'static str, Json>, BTreeMap<(&'static str, String), u64>);
+
+fn recorded() -> Recorded {
+    Recorded::new(&Jvm::TABLE)
 }
 
 fn name(metrics: &[MetricDef], is: impl Fn(&MetricDef) -> bool) -> &'static str {
@@ -30,42 +28,33 @@ fn row_name(item: RowItem) -> &'static str {
     name(m::ROW_METRICS, |metric| metric.indom == indom && metric.item == item.get())
 }
 
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            Update::Identity(identity) => self.identity = Some(identity),
-            Update::Set { item, value } => {
-                let value = match value {
-                    Value::U32(value) => json!(value),
-                    Value::U64(value) => json!(value),
-                    Value::I64(value) => json!(value),
-                    Value::F64(value) => json!(value),
-                    Value::Text(text) => json!(&*text),
-                    other => panic!("{other:?}"),
-                };
-                self.values.insert(name(m::METRICS, |metric| metric.item == item.get()), value);
-            }
-            Update::Unset { item } => {
-                self.values.remove(name(m::METRICS, |metric| metric.item == item.get()));
-            }
-            Update::Row { table, slot, key } => {
-                self.keys.insert((table, slot), key.unwrap_or("other").to_owned());
-            }
-            Update::RowSet { slot, item, value } => {
-                let key = self.keys[&(item.table(), slot)].clone();
-                self.rows.insert((row_name(item), key), value);
-            }
-            Update::RowUnset { slot, item } => {
-                let key = self.keys[&(item.table(), slot)].clone();
-                self.rows.remove(&(row_name(item), key));
-            }
-            Update::RowCount { item, more, .. } => {
-                *self.sums.entry(row_name(item)).or_default() += more;
-            }
-            Update::Condition(condition) => self.conditions.push(condition),
-            _ => {}
-        }
-    }
+fn named(seen: &Recorded) -> Named {
+    let log = seen.log();
+    let json = |value: &Value| match value {
+        Value::U32(value) => json!(value),
+        Value::U64(value) => json!(value),
+        Value::I64(value) => json!(value),
+        Value::F64(value) => json!(value),
+        Value::Text(text) => json!(&**text),
+        other => panic!("{other:?}"),
+    };
+    let values = log
+        .values
+        .iter()
+        .map(|(of, value)| (name(m::METRICS, |metric| metric.item == of.get()), json(value)));
+    // What the store adds up is not of the process.
+    let rows = log.rows.iter().filter(|((item, _), _)| item.table() != m::SERVICES);
+    let rows = rows.map(|((item, key), value)| ((row_name(*item), key.clone()), *value));
+    (values.collect(), rows.collect())
+}
+
+/// What the process has added to the starts of its service.
+fn starts(seen: &Recorded) -> u64 {
+    seen.rows(m::SERVICE_STARTS).values().sum()
+}
+
+fn value(seen: &Recorded, name: &str) -> Json {
+    named(seen).0.remove(name).unwrap_or(Json::Null)
 }
 
 fn meter(is_new: bool) -> Meter {
@@ -76,8 +65,8 @@ fn meter(is_new: bool) -> Meter {
 }
 
 /// A meter that has read a region, and what it has shown.
-fn shown(region: &[u8], is_new: bool) -> (Meter, Seen) {
-    let (mut meter, mut seen) = (meter(is_new), Seen::default());
+fn shown(region: &[u8], is_new: bool) -> (Meter, Recorded) {
+    let (mut meter, mut seen) = (meter(is_new), recorded());
     meter.learn(region, SECOND);
     meter.start(&mut seen);
     meter.read(region, SECOND, SECOND, &mut seen);
@@ -86,22 +75,21 @@ fn shown(region: &[u8], is_new: bool) -> (Meter, Seen) {
 }
 
 /// As expect.py of the captures' tools has it.
-fn as_expected(seen: &Seen, want: &Map<String, Json>) -> Map<String, Json> {
+fn as_expected(seen: &Recorded, want: &Map<String, Json>) -> Map<String, Json> {
+    let (values, rows) = named(seen);
     let mut all = Map::new();
     for (metric, value) in want {
         let got = match value {
             Json::Object(_) => {
-                let rows = seen.rows.iter().filter(|((name, _), _)| name == metric);
-                let rows = rows.map(|((_, key), value)| {
-                    (key.rsplit("::").next().unwrap().to_owned(), json!(value))
-                });
+                let rows = rows.iter().filter(|((name, _), _)| name == metric);
+                let rows = rows.map(|((_, key), value)| (key.clone(), json!(value)));
                 Json::Object(rows.collect())
             }
             _ if metric == "name" => {
-                let name = &seen.identity.as_ref().unwrap().name;
+                let name = seen.identity().unwrap().name;
                 json!(name.strip_suffix(":77").unwrap())
             }
-            _ => seen.values.get(metric.as_str()).cloned().unwrap_or(Json::Null),
+            _ => values.get(metric.as_str()).cloned().unwrap_or(Json::Null),
         };
         all.insert(metric.clone(), got);
     }
@@ -119,58 +107,62 @@ fn all_captures_show_what_an_independent_decoder_expects() {
             *value != json!("") && !(metric == "gc.last_cause" && *value == json!("No GC"))
         });
         assert_eq!(as_expected(&seen, &want), want, "{file}");
-        let shown = seen.rows.keys().filter(|(name, _)| !want.contains_key(*name)).count();
-        assert_eq!(shown, 0, "{file}: {:?}", seen.rows);
+        let (_, rows) = named(&seen);
+        let shown = rows.keys().filter(|(name, _)| !want.contains_key(*name)).count();
+        assert_eq!(shown, 0, "{file}: {rows:?}");
     }
 }
 
 #[test]
 fn what_does_not_change_is_not_said_again() {
     let (_, region, _) = captures().swap_remove(0);
-    let (mut meter, _) = shown(&region, false);
-    let tables = (0..m::TABLES.len()).map(|n| TableId::new(u8::try_from(n).unwrap()));
-    let slots = tables.flat_map(|table| (0..16).map(move |slot| (table, slot)));
-    let keys = slots.map(|place| (place, String::new())).collect();
-    let mut again = Seen { keys, ..Seen::default() };
-    meter.read(&region, SECOND, 2 * SECOND, &mut again);
-    meter.tick(&mut again);
-    assert_eq!((again.values.len(), again.conditions.len()), (0, 0), "{:?}", again.values);
-    assert!(again.sums.values().all(|more| *more == 0));
+    let (mut meter, mut seen) = shown(&region, false);
+    let before = seen.log_mut().rows.clone();
+    let mut log = seen.log_mut();
+    log.values.clear();
+    log.conditions.clear();
+    drop(log);
+    meter.read(&region, SECOND, 2 * SECOND, &mut seen);
+    meter.tick(&mut seen);
+    let log = seen.log();
+    assert_eq!((log.values.len(), log.conditions.len()), (0, 0), "{:?}", log.values);
+    assert_eq!(log.rows, before);
 }
 
 #[test]
 fn what_is_no_longer_read_is_not_shown_as_if_it_were() {
     let (_, region, _) = captures().swap_remove(0);
     let (mut meter, mut seen) = shown(&region, false);
-    let read = (seen.values.clone(), seen.rows.clone());
+    let read = named(&seen);
     let usage = Usage { resident: Some(5), cpu: (1, 2), ..Usage::default() };
     meter.usage(&usage, &mut seen);
     // Its user has cut the file.
     meter.read(&region[..64], SECOND, 2 * SECOND, &mut seen);
     meter.tick(&mut seen);
     for hidden in ["gc.heap.total", "gc.pause.count", "session.overflow", "session.entries"] {
-        assert!(read.0.contains_key(hidden) && !seen.values.contains_key(hidden), "{hidden}");
+        assert!(read.0.contains_key(hidden) && value(&seen, hidden) == Json::Null, "{hidden}");
     }
-    assert_eq!(seen.values["memory.working_set"], json!(5), "/proc is read all the same");
-    let rows: Vec<_> = seen.rows.keys().map(|(metric, _)| *metric).collect();
+    assert_eq!(value(&seen, "memory.working_set"), json!(5), "/proc is read all the same");
+    let rows: Vec<_> = named(&seen).1.into_keys().map(|(metric, _)| metric).collect();
     assert_eq!(rows, ["cpu.time"; 2]);
     // All of it is back.
     meter.read(&region, SECOND, 3 * SECOND, &mut seen);
     meter.tick(&mut seen);
-    seen.values.remove("memory.working_set");
-    seen.rows.retain(|(metric, _), _| *metric != "cpu.time");
-    assert_eq!((seen.values, seen.rows), read);
+    let (mut values, mut rows) = named(&seen);
+    values.remove("memory.working_set");
+    rows.retain(|(metric, _), _| *metric != "cpu.time");
+    assert_eq!((values, rows), read);
 }
 
 #[test]
 fn a_program_that_replaces_another_one_has_its_own_processor_time() {
     let before = Some((9, 4));
     let (mut meter, mut seen) =
-        (Meter::new(Who { is_new: true, ..Who::default() }, before), Seen::default());
+        (Meter::new(Who { is_new: true, ..Who::default() }, before), recorded());
     meter.start(&mut seen);
-    let service = seen.identity.take().and_then(|identity| identity.service).unwrap();
+    let service = seen.identity().and_then(|identity| identity.service).unwrap();
     assert_eq!(service.before, [(m::CPU_TIME, USER, 9), (m::CPU_TIME, SYSTEM, 4)]);
-    assert_eq!((service.is_new, seen.sums["service.starts"]), (true, 1));
+    assert_eq!((service.is_new, starts(&seen)), (true, 1));
     meter.usage(&Usage { cpu: (11, 5), ..Usage::default() }, &mut seen);
     assert_eq!(meter.processor_time(), Some((11, 5)));
 }
@@ -178,13 +170,13 @@ fn a_program_that_replaces_another_one_has_its_own_processor_time() {
 #[test]
 fn a_process_is_new_to_its_service_once() {
     let (_, region, _) = captures().swap_remove(0);
-    let is_new = |seen: &Seen| seen.identity.as_ref().unwrap().service.as_ref().unwrap().is_new;
+    let is_new = |seen: &Recorded| seen.identity().unwrap().service.as_ref().unwrap().is_new;
     let (_, old) = shown(&region, false);
-    assert_eq!((is_new(&old), old.sums["service.starts"]), (false, 0));
+    assert_eq!((is_new(&old), starts(&old)), (false, 0));
     let (mut meter, new) = shown(&region, true);
-    assert_eq!((is_new(&new), new.sums["service.starts"]), (true, 1));
+    assert_eq!((is_new(&new), starts(&new)), (true, 1));
     // It was turned away: nothing has counted.
-    let mut again = Seen::default();
+    let mut again = recorded();
     meter.again();
     meter.start(&mut again);
     assert!(is_new(&again));
@@ -192,13 +184,14 @@ fn a_process_is_new_to_its_service_once() {
     meter.before = Some((1, 2));
     meter.end("its name is another one now", &mut again);
     meter.again();
-    let mut renamed = Seen::default();
+    let mut renamed = recorded();
     meter.start(&mut renamed);
-    let service = renamed.identity.as_ref().and_then(|identity| identity.service.clone()).unwrap();
+    let service = renamed.identity().and_then(|identity| identity.service).unwrap();
     assert_eq!(service.before, [], "its old name has counted from there");
     meter.read(&region, SECOND, 3 * SECOND, &mut renamed);
-    assert_eq!((is_new(&renamed), renamed.sums["service.starts"]), (false, 0));
-    assert!(!renamed.values.is_empty() && !renamed.rows.is_empty(), "all is shown anew");
+    assert_eq!((is_new(&renamed), starts(&renamed)), (false, 0));
+    let (values, rows) = named(&renamed);
+    assert!(!values.is_empty() && !rows.is_empty(), "all is shown anew");
 }
 
 #[test]
@@ -207,11 +200,8 @@ fn a_row_that_is_there_no_longer_has_no_values() {
         captures().into_iter().find(|(file, ..)| file.contains("jdk8-par")).unwrap();
     let (mut meter, mut seen) = shown(&region, false);
     let mut figures = meter.figures.unwrap();
-    let used = |seen: &Seen| {
-        let rows = seen.rows.iter().filter(|((name, _), _)| *name == "memory.pool.used");
-        rows.map(|((_, key), used)| (key.rsplit("::").next().unwrap().to_owned(), *used)).collect()
-    };
-    let before: BTreeMap<String, u64> = used(&seen);
+    let used = |seen: &Recorded| seen.rows(m::POOL_USED);
+    let before = used(&seen);
     // The old generation is lost by damage, and those behind it move up.
     let at = figures.pools.iter().flatten().position(|pool| pool.row == "old").unwrap();
     figures.pools[at..].rotate_left(1);
@@ -221,17 +211,17 @@ fn a_row_that_is_there_no_longer_has_no_values() {
     let mut left = before.clone();
     left.remove("old");
     assert_eq!(used(&seen), left);
-    assert!(!seen.rows.keys().any(|(name, key)| *name == "gc.count" && key.ends_with("::full")));
+    assert!(!named(&seen).1.contains_key(&("gc.count", "full".to_owned())));
     let (_, fresh) = shown(&region, false);
     meter.read(&region, SECOND, 2 * SECOND, &mut seen);
-    assert_eq!(seen.rows, fresh.rows, "all of it is back");
+    assert_eq!(named(&seen).1, named(&fresh).1, "all of it is back");
 }
 
 #[test]
 fn what_is_known_later_is_a_label_too() {
     let (_, region, _) = captures().swap_remove(0);
-    let labels = |seen: &Seen| seen.identity.as_ref().unwrap().labels.clone();
-    let (mut meter, mut seen) = (meter(false), Seen::default());
+    let labels = |seen: &Recorded| seen.identity().unwrap().labels;
+    let (mut meter, mut seen) = (meter(false), recorded());
     meter.unread(State::Denied("only root".to_owned()));
     meter.start(&mut seen);
     assert!(!meter.is_renamed() && labels(&seen).iter().all(|(label, _)| *label != "jdk"));
@@ -241,7 +231,7 @@ fn what_is_known_later_is_a_label_too() {
     meter.again();
     meter.start(&mut seen);
     assert!(labels(&seen).iter().any(|(label, _)| *label == "jdk"));
-    assert_eq!(seen.values["process.via"], json!("file"));
+    assert_eq!(value(&seen, "process.via"), json!("file"));
     assert!(!meter.is_renamed());
     meter.known_as(Who { owner: "www-data".to_owned(), ..meter.who().clone() });
     assert!(meter.is_renamed(), "its user has a name by now");
@@ -249,21 +239,23 @@ fn what_is_known_later_is_a_label_too() {
 
 #[test]
 fn states_are_told_in_words() {
-    let mut seen = Seen::default();
+    let mut seen = recorded();
     let mut young = meter(true);
     young.learn(&[0; 64], SECOND);
     assert!(!young.is_known(SECOND), "it is starting");
     young.learn(&[0; 64], STARTING);
     assert!(young.is_known(STARTING));
     young.start(&mut seen);
-    assert_eq!(seen.values["session.state"], json!(5));
-    assert_eq!(seen.values["session.reason"], json!("its performance data is never ready"));
-    assert_eq!(seen.identity.as_ref().unwrap().name, "java:77");
+    assert_eq!(value(&seen, "session.state"), json!(5));
+    assert_eq!(value(&seen, "session.reason"), json!("its performance data is never ready"));
+    assert_eq!(seen.identity().unwrap().name, "java:77");
     let mut denied = meter(true);
     denied.unread(State::Denied("only root".to_owned()));
     denied.start(&mut seen);
-    assert!(matches!(seen.conditions.last(), Some(Condition::Unread(why)) if why == "only root"));
-    assert_eq!(seen.values["session.state"], json!(1));
+    assert!(
+        matches!(seen.log().conditions.last(), Some(Condition::Unread(why)) if why == "only root")
+    );
+    assert_eq!(value(&seen, "session.state"), json!(1));
     // It can be read now, and is another one by its performance data.
     let (_, region, _) = captures().swap_remove(0);
     denied.learn(&region, SECOND);
@@ -271,7 +263,7 @@ fn states_are_told_in_words() {
     denied.again();
     denied.start(&mut seen);
     assert!(!denied.is_renamed());
-    assert_eq!(seen.values["session.state"], json!(3));
+    assert_eq!(value(&seen, "session.state"), json!(3));
     denied.end("the process has ended", &mut seen);
-    assert_eq!(seen.values["session.state"], json!(6));
+    assert_eq!(value(&seen, "session.state"), json!(6));
 }

@@ -2,7 +2,7 @@
 
 use super::metrics as m;
 use super::state::{Figures, POOLS};
-use crate::contract::{Sink, Update};
+use crate::contract::Peer;
 use crate::model::{RowItem, TableId};
 
 /// Slots of the modes of processor time.
@@ -31,17 +31,17 @@ struct Slots<'a, const N: usize> {
 impl<const N: usize> Slots<'_, N> {
     /// Binds slots to rows. A row that is there no longer has no values; all of them go before a slot gets
     /// another one, which may be the row of the slot before.
-    fn bind(&mut self, instance: &str, rows: &[Option<&'static str>], sink: &mut dyn Sink) {
+    fn bind(&mut self, instance: &str, rows: &[Option<&'static str>], peer: &mut Peer) {
         for ((slot, bound), row) in (0..).zip(&mut *self.bound).zip(rows) {
             if bound.is_some() && bound != row {
                 *bound = None;
-                unset(slot, self.items, sink);
+                unset(slot, self.items, peer);
             }
         }
         for ((slot, bound), row) in (0..).zip(&mut *self.bound).zip(rows) {
             if let Some(name) = row.filter(|_| bound.is_none()) {
                 *bound = Some(name);
-                bind(instance, self.table, slot, (self.label, name), sink);
+                bind(instance, self.table, slot, (self.label, name), peer);
             }
         }
     }
@@ -49,38 +49,33 @@ impl<const N: usize> Slots<'_, N> {
 
 impl Rows {
     /// Shows collectors and pools.
-    pub(super) fn read(&mut self, instance: &str, new: &Figures, sink: &mut dyn Sink) {
-        self.collectors().bind(instance, &new.collections.map(|one| one.map(|one| one.row)), sink);
-        self.pools().bind(instance, &new.pools.map(|pool| pool.map(|pool| pool.row)), sink);
+    pub(super) fn read(&mut self, instance: &str, new: &Figures, peer: &mut Peer) {
+        self.collectors().bind(instance, &new.collections.map(|one| one.map(|one| one.row)), peer);
+        self.pools().bind(instance, &new.pools.map(|pool| pool.map(|pool| pool.row)), peer);
         for (slot, one) in (0..).zip(&new.collections) {
             let Some(one) = one else { continue };
-            set(slot, COLLECTOR, [Some(one.count), one.time], sink);
+            set(slot, COLLECTOR, [Some(one.count), one.time], peer);
         }
         for (slot, pool) in (0..).zip(&new.pools) {
             let Some(pool) = pool else { continue };
-            set(slot, POOL, [pool.used, pool.committed, pool.max], sink);
+            set(slot, POOL, [pool.used, pool.committed, pool.max], peer);
         }
     }
 
     /// Takes the values of collectors and pools away.
-    pub(super) fn hide(&mut self, instance: &str, sink: &mut dyn Sink) {
-        self.collectors().bind(instance, &[None; 3], sink);
-        self.pools().bind(instance, &[None; POOLS], sink);
+    pub(super) fn hide(&mut self, instance: &str, peer: &mut Peer) {
+        self.collectors().bind(instance, &[None; 3], peer);
+        self.pools().bind(instance, &[None; POOLS], peer);
     }
 
     /// Processor time of user and system in ns.
-    pub(super) fn usage(
-        &mut self,
-        instance: &str,
-        (user, system): (u64, u64),
-        sink: &mut dyn Sink,
-    ) {
+    pub(super) fn usage(&mut self, instance: &str, (user, system): (u64, u64), peer: &mut Peer) {
         let known = std::mem::replace(&mut self.modes, true);
         for (slot, mode, time) in [(USER, "user", user), (SYSTEM, "system", system)] {
             if !known {
-                bind(instance, m::MODES, slot, ("mode", mode), sink);
+                bind(instance, m::MODES, slot, ("mode", mode), peer);
             }
-            sink.update(Update::RowSet { slot, item: m::CPU_TIME, value: time });
+            peer.row_set(slot, m::CPU_TIME, time);
         }
     }
 
@@ -94,32 +89,18 @@ impl Rows {
     }
 }
 
-fn bind(
-    instance: &str,
-    table: TableId,
-    slot: u32,
-    label: (&'static str, &str),
-    sink: &mut dyn Sink,
-) {
+fn bind(instance: &str, table: TableId, slot: u32, label: (&'static str, &str), peer: &mut Peer) {
     let key = format!("{instance}::{}", label.1);
-    sink.update(Update::Row { table, slot, key: Some(&key) });
-    sink.update(Update::RowLabels { table, slot, labels: &[("process", instance), label] });
+    peer.row(table, slot, Some(&key));
+    peer.row_labels(table, slot, &[("process", instance), label]);
 }
 
-fn set<const N: usize>(
-    slot: u32,
-    items: [RowItem; N],
-    values: [Option<u64>; N],
-    sink: &mut dyn Sink,
-) {
+fn set<const N: usize>(slot: u32, items: [RowItem; N], values: [Option<u64>; N], peer: &mut Peer) {
     for (item, value) in items.into_iter().zip(values) {
-        sink.update(match value {
-            Some(value) => Update::RowSet { slot, item, value },
-            None => Update::RowUnset { slot, item },
-        });
+        peer.row_show(slot, item, value);
     }
 }
 
-fn unset<const N: usize>(slot: u32, items: [RowItem; N], sink: &mut dyn Sink) {
-    set(slot, items, [None; N], sink);
+fn unset<const N: usize>(slot: u32, items: [RowItem; N], peer: &mut Peer) {
+    set(slot, items, [None; N], peer);
 }

@@ -9,14 +9,14 @@
 
 use bytes::BytesMut;
 
-use super::meter::identity::Peer;
+use super::meter::identity::Origin;
 use super::meter::pattern::Pattern;
 use super::mlpd::MAGIC;
 use super::process::Joining;
 use super::session::{Inspector, Settings};
 use super::stream::{self, GZIP, Stream};
 use crate::contract::Control;
-use crate::contract::{Held, Session, SessionError, Sink};
+use crate::contract::{Held, Peer, Session, SessionError};
 use crate::model::Now;
 
 /// First bytes of the log profiler's stream, always little-endian.
@@ -32,7 +32,7 @@ pub struct Front {
 /// What a log profiler's stream would begin with.
 #[derive(Debug)]
 struct Undecided {
-    peer: Peer,
+    origin: Origin,
     joining: Option<Joining>,
     settings: Settings,
     stream: stream::Settings,
@@ -47,19 +47,19 @@ impl std::fmt::Debug for Front {
 impl Front {
     /// For one connection or file.
     #[must_use]
-    pub fn new(peer: Peer, settings: Settings, stream: stream::Settings) -> Self {
-        Self::joining(peer, None, settings, stream)
+    pub fn new(origin: Origin, settings: Settings, stream: stream::Settings) -> Self {
+        Self::joining(origin, None, settings, stream)
     }
 
     /// With `joining` for a peer whose process may be one of this host.
     pub(super) fn joining(
-        peer: Peer,
+        origin: Origin,
         joining: Option<Joining>,
         settings: Settings,
         stream: stream::Settings,
     ) -> Self {
-        let inspector = Inspector::joining(peer.clone(), joining.clone(), settings.clone());
-        let undecided = Undecided { peer, joining, settings, stream };
+        let inspector = Inspector::joining(origin.clone(), joining.clone(), settings.clone());
+        let undecided = Undecided { origin, joining, settings, stream };
         Self { session: Box::new(inspector), undecided: Some(Box::new(undecided)) }
     }
 
@@ -73,8 +73,8 @@ impl Front {
             return false;
         }
         if let Some(undecided) = self.undecided.take().filter(|_| log) {
-            let Undecided { peer, joining, settings, stream } = *undecided;
-            self.session = Box::new(Stream::joining(peer, joining, settings, stream));
+            let Undecided { origin, joining, settings, stream } = *undecided;
+            self.session = Box::new(Stream::joining(origin, joining, settings, stream));
         }
         true
     }
@@ -86,12 +86,12 @@ impl Session for Front {
         now: Now,
         input: &mut BytesMut,
         out: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError> {
         if !self.decide(input) {
             return Ok(());
         }
-        self.session.feed(now, input, out, sink)
+        self.session.feed(now, input, out, peer)
     }
 
     fn unfinished(&self) -> bool {
@@ -104,13 +104,8 @@ impl Session for Front {
         Held { own: own + size_of::<Self>() + undecided, shared }
     }
 
-    fn tick(
-        &mut self,
-        now: Now,
-        out: &mut BytesMut,
-        sink: &mut dyn Sink,
-    ) -> Result<(), SessionError> {
-        self.session.tick(now, out, sink)
+    fn tick(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer) -> Result<(), SessionError> {
+        self.session.tick(now, out, peer)
     }
 
     fn control(
@@ -118,17 +113,17 @@ impl Session for Front {
         now: Now,
         request: &Control,
         out: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError> {
         if let (Control::Select(patterns), Some(undecided)) = (request, &mut self.undecided) {
             undecided.settings.select =
                 patterns.iter().filter_map(|p| Pattern::parse(p).ok()).collect();
         }
-        self.session.control(now, request, out, sink)
+        self.session.control(now, request, out, peer)
     }
 
-    fn close(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) {
-        self.session.close(now, out, sink);
+    fn close(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer) {
+        self.session.close(now, out, peer);
     }
 
     fn says_goodbye(&self) -> bool {

@@ -25,7 +25,7 @@
 //! counters that have changed.
 //!
 //! The way of the bytes: [`proto::detect`] → [`proto::wire`] → [`session`] → [`meter::counters`] →
-//! [`meter::updates`] → sink; and back: [`control::selection`] → [`control::request_queue`] →
+//! [`meter::updates`] → peer; and back: [`control::selection`] → [`control::request_queue`] →
 //! [`proto::requests`].
 
 #[cfg_attr(
@@ -64,7 +64,7 @@ mod testkit;
 pub use area::fuzzing;
 pub use config::Config;
 pub use front::Front;
-pub use meter::identity::Peer;
+pub use meter::identity::Origin;
 pub use meter::pattern::Pattern;
 pub use session::{Inspector, Settings};
 pub use stream::{Settings as StreamSettings, Stream};

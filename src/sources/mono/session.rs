@@ -29,15 +29,15 @@ use super::control::request_queue::RequestQueue;
 use super::control::selection::{Io, Selection};
 use super::limits;
 use super::meter::counters::{Bounds, Counters};
-use super::meter::identity::Peer;
+use super::meter::identity::Origin;
 use super::meter::pattern::Pattern;
 use super::meter::updates::Updates;
 use super::process::Joining;
 use super::proto::detect::{Decision, Detector};
 use super::proto::requests::Agent;
 use super::proto::wire::{Framing, Part, ProtocolError, Token, Tokenizer, Violation};
-use crate::contract::{Control, Update};
-use crate::contract::{Held, Session, SessionError, Sink};
+use crate::contract::Control;
+use crate::contract::{Held, Peer, Session, SessionError};
 use crate::model::Now;
 use crate::read::Order;
 use mono_counters::numbers::Space;
@@ -106,16 +106,16 @@ impl Phase {
 impl Inspector {
     /// For one connection or file.
     #[must_use]
-    pub fn new(peer: Peer, settings: Settings) -> Self {
-        Self::joining(peer, None, settings)
+    pub fn new(origin: Origin, settings: Settings) -> Self {
+        Self::joining(origin, None, settings)
     }
 
     /// With `joining` for a peer whose process may be one of this host.
-    pub(super) fn joining(peer: Peer, joining: Option<Joining>, settings: Settings) -> Self {
+    pub(super) fn joining(origin: Origin, joining: Option<Joining>, settings: Settings) -> Self {
         Self {
             settings,
             phase: Phase::Detecting(Detector::new()),
-            updates: Updates::new(peer, joining),
+            updates: Updates::new(origin, joining),
             held: BytesMut::new(),
             started: None,
             greeted: None,
@@ -164,7 +164,7 @@ impl Inspector {
             (Token::Headers(Part::Preamble | Part::Hello), _) => counters.restart(),
             (Token::Header(Part::Preamble | Part::Hello, header), _) => counters.announce(&header),
             (Token::HeadersEnd(Part::Preamble), _) if tokenizer.framing() == Framing::B => {
-                updates.message(io.sink)
+                updates.message(io.peer)
             }
             (Token::HeadersEnd(Part::Preamble | Part::Hello), _) => self.greet(now, io),
             // B lists only the counters that it samples already, so it receives no List.
@@ -181,7 +181,7 @@ impl Inspector {
                 }
             }
             (Token::HeadersEnd(Part::List) | Token::ListEnd, Some(selection)) => {
-                updates.message(io.sink);
+                updates.message(io.peer);
                 selection.list_ends(counters, io);
                 self.report_changes(io);
             }
@@ -189,12 +189,12 @@ impl Inspector {
                 if let Some(header) = &header {
                     counters.announce(header);
                 }
-                updates.message(io.sink);
+                updates.message(io.peer);
                 selection.added(status, header.map(|h| h.index), counters, io);
                 self.report_changes(io);
             }
             (Token::Removed(status), Some(selection)) => {
-                updates.message(io.sink);
+                updates.message(io.peer);
                 selection.removed(status, counters, io);
                 self.report_changes(io);
             }
@@ -203,7 +203,7 @@ impl Inspector {
                 updates.value(index, counters.value(index, bytes))
             }
             (Token::SampleEnd, _) => {
-                updates.sample_ends(now, tokenizer.framing() != Framing::A, counters, io.sink)
+                updates.sample_ends(now, tokenizer.framing() != Framing::A, counters, io.peer)
             }
             // The tokenizer accepts only Hello as the first message.
             (_, None) => {}
@@ -224,10 +224,10 @@ impl Inspector {
             (Framing::N, Some(Space::E3)) => Agent::Note,
             (Framing::N, Some(Space::E1 | Space::E2)) => Agent::C,
         };
-        self.updates.dialect(dialect(agent, tokenizer.order()), io.sink);
-        self.updates.message(io.sink);
+        self.updates.dialect(dialect(agent, tokenizer.order()), io.peer);
+        self.updates.message(io.peer);
         if !counters.has_identity() {
-            self.updates.introduce(counters, io.sink);
+            self.updates.introduce(counters, io.peer);
         }
         let selection = selection.insert(Selection::new(RequestQueue::new(
             agent,
@@ -241,9 +241,9 @@ impl Inspector {
     fn report_changes(&mut self, io: &mut Io<'_>) {
         let Phase::Reading(reading) = &mut self.phase else { return };
         if let Some(selection) = &reading.selection {
-            self.updates.dialect(dialect(selection.agent(), reading.tokenizer.order()), io.sink);
+            self.updates.dialect(dialect(selection.agent(), reading.tokenizer.order()), io.peer);
         }
-        self.updates.refresh(&mut reading.counters, io.sink);
+        self.updates.refresh(&mut reading.counters, io.peer);
     }
 
     fn selected(&mut self, patterns: &[String], io: &mut Io<'_>) {
@@ -251,7 +251,7 @@ impl Inspector {
         for text in patterns {
             match Pattern::parse(text) {
                 Ok(pattern) => sound.push(pattern),
-                Err(wrong) => io.sink.update(Update::Error(&wrong)),
+                Err(wrong) => io.peer.error(&wrong),
             }
         }
         self.settings.select.clone_from(&sound);
@@ -271,7 +271,7 @@ impl Session for Inspector {
         now: Now,
         input: &mut BytesMut,
         out: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError> {
         self.started.get_or_insert(now.monotonic);
         if let Phase::Detecting(detector) = &mut self.phase {
@@ -286,15 +286,10 @@ impl Session for Inspector {
             input.clear();
             input.extend_from_slice(&std::mem::take(&mut self.held));
         }
-        self.read(now, input, &mut Io { out, sink })
+        self.read(now, input, &mut Io { out, peer })
     }
 
-    fn tick(
-        &mut self,
-        now: Now,
-        out: &mut BytesMut,
-        sink: &mut dyn Sink,
-    ) -> Result<(), SessionError> {
+    fn tick(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer) -> Result<(), SessionError> {
         let started = *self.started.get_or_insert(now.monotonic);
         let late =
             now.monotonic.saturating_sub(self.greeted.unwrap_or(started)) >= limits::HELLO_TIME;
@@ -304,7 +299,7 @@ impl Session for Inspector {
                 Some(decision) => {
                     self.decide(decision);
                     let mut held = std::mem::take(&mut self.held);
-                    let result = self.read(now, &mut held, &mut Io { out, sink });
+                    let result = self.read(now, &mut held, &mut Io { out, peer });
                     self.held = held;
                     return result;
                 }
@@ -316,9 +311,9 @@ impl Session for Inspector {
                     return Err(SessionError::Timeout("Hello"));
                 }
             }
-            Phase::Reading(reading) => self.updates.introduce(&mut reading.counters, sink),
+            Phase::Reading(reading) => self.updates.introduce(&mut reading.counters, peer),
         }
-        self.updates.belong(sink);
+        self.updates.belong(peer);
         Ok(())
     }
 
@@ -327,9 +322,9 @@ impl Session for Inspector {
         _: Now,
         request: &Control,
         out: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError> {
-        let mut io = Io { out, sink };
+        let mut io = Io { out, peer };
         match (request, &mut self.phase) {
             (Control::Replaced, _) => {
                 self.updates.replaced();
@@ -342,7 +337,7 @@ impl Session for Inspector {
                 Some((selection, counters)) => selection.request(*control, text, counters, &mut io),
                 None => {
                     let text = "not possible: the agent has not said Hello".to_owned();
-                    io.sink.update(Update::Answer { control: *control, text });
+                    io.peer.answer(*control, text);
                 }
             },
         }
@@ -350,10 +345,10 @@ impl Session for Inspector {
         Ok(())
     }
 
-    fn close(&mut self, _: Now, out: &mut BytesMut, sink: &mut dyn Sink) {
-        self.updates.flush(sink);
+    fn close(&mut self, _: Now, out: &mut BytesMut, peer: &mut Peer) {
+        self.updates.flush(peer);
         if let Some((selection, counters)) = self.phase.greeted() {
-            self.updates.leave(counters, sink);
+            self.updates.leave(counters, peer);
             selection.goodbye(counters, out);
         }
     }

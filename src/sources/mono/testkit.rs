@@ -1,15 +1,16 @@
-//! Helpers of the tests: streams as an agent writes them, and a sink that records updates.
+//! Helpers of the tests: streams as an agent writes them, and a peer that records updates.
 
 use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::meter::identity::Peer;
+use super::meter::identity::Origin;
 use super::session::{Inspector, Settings};
-use crate::contract::{Control, Update};
-use crate::contract::{Session, SessionError, Sink};
-use crate::model::{ControlId, MetricSpec, Now, Stamp};
+use crate::contract::{Control, Recorded, Session, SessionError};
+use crate::model::{ControlId, Now, Stamp};
 use crate::read::Order;
+use crate::sources::Source;
+use crate::sources::mono::Mono;
 
 /// 2014-03-22 22:13:20 UTC in the agents' clock.
 pub(super) const T0: i64 = 130_400_000_000_000_000;
@@ -121,42 +122,15 @@ impl Agent {
     }
 }
 
-/// The updates of a session as text, one line for each.
-#[derive(Debug, Default)]
-pub(super) struct RecordedUpdates {
-    pub(super) lines: Vec<String>,
-    pub(super) specs: Vec<MetricSpec>,
-}
-
-impl Sink for RecordedUpdates {
-    fn update(&mut self, update: Update<'_>) {
-        self.lines.push(match update {
-            Update::Identity(id) => format!("identity {} resumes={}", id.name, id.resumes),
-            Update::Define { slot, spec } => {
-                self.specs.push(spec.clone());
-                format!("define {slot} {}", spec.key)
-            }
-            Update::Hide { slot } => format!("hide {slot}"),
-            Update::Count { item, more } => format!("count {} {more}", item.get()),
-            Update::Set { item, value: v } => format!("set {} {v:?}", item.get()),
-            Update::Sample { values, .. } => {
-                let values: Vec<_> =
-                    values.iter().map(|(slot, v)| format!("{slot}={v:?}")).collect();
-                format!("sample {}", values.join(" "))
-            }
-            Update::Interval(interval) => format!("interval {interval:?}"),
-            Update::Message => "message".into(),
-            Update::Error(what) => format!("error {what}"),
-            Update::Answer { control, text } => format!("answer {} {text}", word(control)),
-            other => format!("{other:?}"),
-        });
-    }
+/// A peer that keeps each update as a line.
+pub(super) fn recorded() -> Recorded {
+    Recorded::new(&Mono::TABLE).with_lines()
 }
 
 /// A session with its input and outputs.
 pub(super) struct Harness {
     pub(super) inspector: Inspector,
-    pub(super) told: RecordedUpdates,
+    pub(super) told: Recorded,
     pub(super) out: BytesMut,
     pub(super) now: Now,
     input: BytesMut,
@@ -164,7 +138,7 @@ pub(super) struct Harness {
 
 impl Harness {
     pub(super) fn new(settings: Settings) -> Self {
-        let peer = Peer {
+        let peer = Origin {
             address: "127.0.0.1:50123".into(),
             fallback: "127.0.0.1#1".into(),
             host: None,
@@ -172,7 +146,7 @@ impl Harness {
         };
         Self {
             inspector: Inspector::new(peer, settings),
-            told: RecordedUpdates::default(),
+            told: recorded(),
             out: BytesMut::new(),
             // Half a second after T0.
             now: Now {
@@ -208,7 +182,7 @@ impl Harness {
 
     /// The lines since the last call that begin with one of `kinds`.
     pub(super) fn lines(&mut self, kinds: &[&str]) -> Vec<String> {
-        let lines = std::mem::take(&mut self.told.lines);
+        let lines = std::mem::take(&mut self.told.log_mut().lines);
         lines.into_iter().filter(|line| kinds.iter().any(|kind| line.starts_with(kind))).collect()
     }
 }

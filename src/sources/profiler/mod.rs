@@ -62,7 +62,7 @@
 //! 12. `records/call_record`: encodes the event record, with names looked up in [`Dictionary`].
 //!     `records/pack` does so for a call that does not wait: it needs no copy of the call.
 //!
-//! The store is the `Sink` that 10 and 12 update. The trace takes the same way up to 9, then
+//! The store is what 10 and 12 tell of the pod, through its `Peer`. The trace takes the same way up to 9, then
 //! `meter/stacks` and `crate::meter`; `streams/short_event` decodes its usual events. A corrupt file
 //! ends only its own stream, and only until the agent opens that stream again.
 

@@ -17,8 +17,8 @@ use super::streams::decode::{Stream, Streams};
 use super::streams::record::Observer;
 use super::wire::command::{self as wire, Event, Settings, StreamKind, Violation};
 use super::wire::dialogue::Dialogue;
-use crate::contract::{Control, Update};
-use crate::contract::{Held, Session, SessionError, Sink};
+use crate::contract::Control;
+use crate::contract::{Held, Peer, Session, SessionError};
 use crate::meter::MergedLatencies;
 use crate::model::{Condition, Memory, Now};
 
@@ -93,12 +93,12 @@ impl AgentSession {
 
     /// Looks for the dictionary of an earlier connection: an agent that reconnects during a
     /// rotation does not send its dictionary again.
-    fn find_dictionary(&mut self, now: Now, sink: &mut dyn Sink) {
+    fn find_dictionary(&mut self, now: Now, peer: &mut Peer) {
         let Self { connection, metrics, shared, .. } = self;
         if let Some(jvm) = connection.wants_dictionary()
             && let Some(words) = shared.take(now.monotonic, jvm)
         {
-            connection.adopt(words, &mut PodObserver { pod: metrics, sink, now });
+            connection.adopt(words, &mut PodObserver { pod: metrics, peer, now });
         }
     }
 }
@@ -109,18 +109,18 @@ impl Session for AgentSession {
         now: Now,
         input: &mut BytesMut,
         out: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError> {
         self.last_read = Some(now.monotonic);
         let Self { connection, metrics, .. } = self;
         let violation =
-            connection.feed(input, out, &mut PodObserver { pod: metrics, sink, now }).err();
-        self.find_dictionary(now, sink);
-        self.metrics.report(now, self.connection.streams().dictionary(), sink, false);
+            connection.feed(input, out, &mut PodObserver { pod: metrics, peer, now }).err();
+        self.find_dictionary(now, peer);
+        self.metrics.report(now, self.connection.streams().dictionary(), peer, false);
         match violation {
             Some(violation) => {
                 self.rejected = true;
-                sink.update(Update::Count { item: ERROR_PROTOCOL, more: 1 });
+                peer.add(ERROR_PROTOCOL, 1);
                 Err(SessionError::Malformed {
                     offset: violation.at,
                     what: violation.what.to_string(),
@@ -131,12 +131,7 @@ impl Session for AgentSession {
         }
     }
 
-    fn tick(
-        &mut self,
-        now: Now,
-        out: &mut BytesMut,
-        sink: &mut dyn Sink,
-    ) -> Result<(), SessionError> {
+    fn tick(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer) -> Result<(), SessionError> {
         self.connection.tick();
         let silent = now.monotonic.saturating_sub(*self.last_read.get_or_insert(now.monotonic));
         if !self.established() {
@@ -145,9 +140,9 @@ impl Session for AgentSession {
         if silent >= self.options.idle {
             return Err(SessionError::Timeout("command"));
         }
-        self.find_dictionary(now, sink);
+        self.find_dictionary(now, peer);
         self.shared.tick(now.monotonic);
-        if self.metrics.tick(now, self.connection.streams().dictionary(), sink) {
+        if self.metrics.tick(now, self.connection.streams().dictionary(), peer) {
             self.connection.streams.rest();
         }
         let lacks = self.connection.lacks_dictionary();
@@ -156,7 +151,7 @@ impl Session for AgentSession {
                 true => Condition::Impaired("calls without dictionary".into()),
                 false => Condition::Sound,
             };
-            sink.update(Update::Condition(condition));
+            peer.condition(condition);
         }
         if !lacks {
             self.no_dictionary = None;
@@ -165,7 +160,7 @@ impl Session for AgentSession {
         {
             self.rejected = true;
             out.put_u8(wire::ERROR);
-            sink.update(Update::Count { item: ERROR_DICTIONARY, more: 1 });
+            peer.add(ERROR_DICTIONARY, 1);
             let what =
                 "calls, but no dictionary since the start of the PMDA; the agent starts over";
             return Err(SessionError::Malformed {
@@ -181,7 +176,7 @@ impl Session for AgentSession {
         _: Now,
         request: &Control,
         _: &mut BytesMut,
-        _: &mut dyn Sink,
+        _: &mut Peer,
     ) -> Result<(), SessionError> {
         match request {
             Control::Replaced => {
@@ -191,13 +186,13 @@ impl Session for AgentSession {
         }
     }
 
-    fn close(&mut self, now: Now, out: &mut BytesMut, sink: &mut dyn Sink) {
+    fn close(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer) {
         if !self.established() {
             return;
         }
         let Self { connection, metrics, shared, .. } = self;
-        connection.close(&mut PodObserver { pod: metrics, sink, now });
-        metrics.close(now, connection.streams().dictionary(), sink);
+        connection.close(&mut PodObserver { pod: metrics, peer, now });
+        metrics.close(now, connection.streams().dictionary(), peer);
         if connection.ended() {
             return;
         }

@@ -71,7 +71,7 @@ impl Running<Config> for RunningZorka {
 /// that cannot be read may be whole, so it stays as it is.
 fn collector(config: &Config, peers: &Peers, path: &Path) -> (Collector, bool) {
     let make =
-        |text: &str| Collector::new(config, peers.sinks(true), Arc::clone(peers.memory()), text);
+        |text: &str| Collector::new(config, peers.maker(true), Arc::clone(peers.memory()), text);
     let none = || make("").expect("no agents are a valid state");
     let parsed = match state_file::read(path, limits::STATE) {
         Ok(text) => make(&text.unwrap_or_default()),

@@ -2,9 +2,9 @@
 
 mod bound_row;
 mod brought;
+mod maker;
 mod rows;
 mod served;
-mod sinks;
 mod told;
 mod totals;
 mod values;
@@ -22,8 +22,9 @@ use super::peer::{Peer, RequestQueue};
 use super::registry::{Store, duration};
 use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
-use crate::contract::{Control, EventParam, EventValue, ParamId, Update};
-use crate::contract::{OwnSink, Sink};
+use crate::contract::{
+    Control, EventParam, EventValue, Held as HeldBytes, ParamId, Recipient, Refusal, Update,
+};
 use crate::events::{Batch, Later, Stream};
 use crate::model::{Departure, EventKindId, Now, Pmid, SourceId, Stamp, TableId, ValueType};
 
@@ -112,31 +113,6 @@ impl PeerSink {
         }
     }
 
-    /// Sets the time of the updates that follow.
-    pub const fn set_now(&mut self, now: Now) {
-        self.now = now;
-    }
-
-    /// Ends the session's call: its event records are appended to their streams.
-    pub fn flush(&mut self) {
-        if self.served.is_some() {
-            self.deliver_service(false);
-        }
-        if let Some(peer) = &self.peer
-            && self.cells != peer.cells.memory()
-        {
-            self.cells = peer.cells.memory();
-            self.full |= !peer.charge_cells(&self.store.memory);
-        }
-        if !self.events.is_empty() {
-            (0..).take(self.events.len()).for_each(|kind| self.deliver(EventKindId::new(kind)));
-            let batches = std::mem::take(&mut self.events);
-            if batches.iter().map(Batch::memory).sum::<usize>() <= BATCH_MAX {
-                SPARE.set(batches);
-            }
-        }
-    }
-
     /// Appends the records of a kind to their stream.
     fn deliver(&mut self, kind: EventKindId) {
         let Some(batch) = self.events.get_mut(kind.index()) else { return };
@@ -174,37 +150,12 @@ impl PeerSink {
     }
 
     /// Sets whether `apm.self.ingest.bytes` has the bytes read already.
-    pub const fn set_ingest_counted(&mut self, counted: bool) {
+    const fn set_ingest_counted(&mut self, counted: bool) {
         self.ingest_counted = counted;
     }
 
-    /// Counts the bytes of the connection.
-    pub fn count_io(&self, read: usize, written: usize) {
-        if !self.ingest_counted {
-            self.store.stats.add(Stat::IngestBytes, read as u64);
-        }
-        if let Some(peer) = &self.peer {
-            peer.count(AgentCell::BytesIn, read as u64);
-            peer.count(AgentCell::BytesOut, written as u64);
-        }
-    }
-
-    /// `limits.instances` turned this peer away: the connection must be closed, or its identity
-    /// said again later.
-    #[must_use]
-    pub const fn refused(&self) -> bool {
-        self.refused
-    }
-
-    /// `limits.memory` leaves no room for this peer: the connection must be closed.
-    #[must_use]
-    pub const fn full(&self) -> bool {
-        self.full
-    }
-
     /// Bytes that the sink uses.
-    #[must_use]
-    pub fn memory(&self) -> usize {
+    fn memory(&self) -> usize {
         let rows: usize =
             self.rows.iter().map(|r| r.capacity() * size_of::<Option<BoundRow>>()).sum();
         let batches: usize = self.events.iter().map(Batch::memory).sum();
@@ -214,63 +165,6 @@ impl PeerSink {
             + rows
             + batches
             + served
-    }
-
-    /// The peer, once it has identified itself.
-    #[must_use]
-    pub const fn peer(&self) -> Option<&Arc<Peer>> {
-        self.peer.as_ref()
-    }
-
-    /// Ends the connection. `fault`: the peer caused the end by a fault.
-    pub fn finish(&mut self, fault: bool, departure: Departure) {
-        if fault {
-            self.error();
-        }
-        self.deliver_service(true);
-        self.flush();
-        (self.served, self.member) = (None, None);
-        if let Some(peer) = self.peer.take() {
-            self.store.detach(&peer, &self.requests, departure, self.now);
-        }
-    }
-}
-
-impl OwnSink for PeerSink {
-    fn at(&mut self, now: Now) {
-        self.flush();
-        self.set_now(now);
-    }
-
-    fn read(&mut self, bytes: usize) {
-        self.count_io(bytes, 0);
-    }
-
-    fn wrote(&mut self, bytes: usize) {
-        self.count_io(0, bytes);
-    }
-
-    fn held(&self) -> crate::contract::Held {
-        crate::contract::Held {
-            own: self.memory(),
-            shared: self.peer.as_ref().map_or(0, |p| p.charged()),
-        }
-    }
-
-    fn refused(&self) -> bool {
-        self.peer.is_none() && (self.refused || self.full)
-    }
-
-    fn requests(&mut self) -> Vec<Control> {
-        self.requests.take()
-    }
-
-    fn flush(&mut self) {
-        self.flush();
-    }
-
-    fn end(&mut self, departure: Departure) {
-        self.finish(false, departure);
     }
 }
 
@@ -322,7 +216,7 @@ fn target(
     }
 }
 
-impl Sink for PeerSink {
+impl Recipient for PeerSink {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => self.introduce(&id),
@@ -435,6 +329,76 @@ impl Sink for PeerSink {
         let stream = self.peer.as_ref().and_then(|peer| peer.existing_stream(kind));
         let waits = self.events.get(kind.index()).is_some_and(|batch| !batch.is_empty());
         stream.map_or(!waits, Stream::is_watched)
+    }
+
+    fn set_now(&mut self, now: Now) {
+        self.now = now;
+    }
+
+    fn flush(&mut self) {
+        if self.served.is_some() {
+            self.deliver_service(false);
+        }
+        if let Some(peer) = &self.peer
+            && self.cells != peer.cells.memory()
+        {
+            self.cells = peer.cells.memory();
+            self.full |= !peer.charge_cells(&self.store.memory);
+        }
+        if !self.events.is_empty() {
+            (0..).take(self.events.len()).for_each(|kind| self.deliver(EventKindId::new(kind)));
+            let batches = std::mem::take(&mut self.events);
+            if batches.iter().map(Batch::memory).sum::<usize>() <= BATCH_MAX {
+                SPARE.set(batches);
+            }
+        }
+    }
+
+    fn count_io(&mut self, read: usize, written: usize) {
+        if !self.ingest_counted {
+            self.store.stats.add(Stat::IngestBytes, read as u64);
+        }
+        if let Some(peer) = &self.peer {
+            peer.count(AgentCell::BytesIn, read as u64);
+            peer.count(AgentCell::BytesOut, written as u64);
+        }
+    }
+
+    fn held(&self) -> HeldBytes {
+        let shared = self.peer.as_ref().map_or(0, |peer| peer.charged());
+        HeldBytes { own: self.memory(), shared }
+    }
+
+    fn name(&self) -> Option<String> {
+        self.peer.as_ref().map(|peer| peer.agent_name())
+    }
+
+    fn is_shown(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        match (self.refused, self.full) {
+            (true, _) => Some(Refusal::Instances),
+            (_, true) => Some(Refusal::Memory),
+            _ => None,
+        }
+    }
+
+    fn requests(&mut self) -> Vec<Control> {
+        self.requests.take()
+    }
+
+    fn finish(&mut self, fault: bool, departure: Departure) {
+        if fault {
+            self.error();
+        }
+        self.deliver_service(true);
+        self.flush();
+        (self.served, self.member) = (None, None);
+        if let Some(peer) = self.peer.take() {
+            self.store.detach(&peer, &self.requests, departure, self.now);
+        }
     }
 }
 

@@ -1,12 +1,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::PeerSink;
 use crate::catalogue::testkit::table;
 use crate::catalogue::{
     Catalogue, InDomDef, ServiceOf, ServiceRows, ServiceSum, Services, SourceTable, TableDef,
 };
-use crate::contract::{Identity, Service, Sink, Update};
+use crate::contract::{Identity, Peer, Service};
 use crate::model::{Departure, Now, RowItem, SourceId, TableId, Value};
 use crate::store::{Limits, RequestQueue, Store};
 use crate::{listed, peer_metrics, row_metrics};
@@ -71,29 +70,25 @@ fn farm() -> Arc<Store> {
     Store::new(catalogue, 400, Limits::default(), 1 << 20)
 }
 
-struct Hen(PeerSink);
+struct Hen(Peer);
 
 impl Hen {
     fn new(store: &Arc<Store>, name: &str, service: Service) -> Self {
-        let mut hen = Self(PeerSink::new(store, FARM, &Arc::new(RequestQueue::new(|| ()))));
+        let mut hen = Self(store.peer_of(FARM, &Arc::new(RequestQueue::new(|| ()))));
         hen.is(name, service);
         hen
     }
 
     fn is(&mut self, name: &str, service: Service) {
         let service = Some(service);
-        self.0.update(Update::Identity(Identity {
-            name: name.into(),
-            service,
-            ..Identity::default()
-        }));
+        self.0.is(Identity { name: name.into(), service, ..Identity::default() });
     }
 
     /// Steps so far, of the hen and of a foot.
     fn steps(&mut self, all: u64, foot: u64) {
-        self.0.update(Update::Set { item: STEPS, value: Value::U64(all) });
-        self.0.update(Update::Row { table: FEET, slot: 1, key: Some("hen:1::left") });
-        self.0.update(Update::RowSet { slot: 1, item: FOOT_STEPS, value: foot });
+        self.0.set(STEPS, Value::U64(all));
+        self.0.row(FEET, 1, Some("hen:1::left"));
+        self.0.row_set(1, FOOT_STEPS, foot);
     }
 
     fn at(&mut self, seconds: u64) {
@@ -119,12 +114,12 @@ fn what_peers_add_is_delivered_each_second_and_at_the_end() {
     let mut hens = ["a", "b"].map(|name| Hen::new(&store, name, flock("red", true)));
     assert_eq!(sum(&store, FLOCK_EGGS, "red"), Some(0));
     for hen in &mut hens {
-        hen.0.update(Update::Count { item: EGGS, more: 3 });
+        hen.0.add(EGGS, 3);
         hen.0.flush();
     }
     assert_eq!(sum(&store, FLOCK_EGGS, "red"), Some(6));
     for hen in &mut hens {
-        hen.0.update(Update::Count { item: EGGS, more: 3 });
+        hen.0.add(EGGS, 3);
         hen.0.flush();
     }
     assert_eq!(sum(&store, FLOCK_EGGS, "red"), Some(6), "not each time: all write there");
@@ -133,9 +128,9 @@ fn what_peers_add_is_delivered_each_second_and_at_the_end() {
     hens[1].0.finish(false, Departure::default());
     assert_eq!(sum(&store, FLOCK_EGGS, "red"), Some(12));
     // It has another name now.
-    hens[0].0.update(Update::Count { item: EGGS, more: 1 });
+    hens[0].0.add(EGGS, 1);
     hens[0].is("c", flock("blue", false));
-    hens[0].0.update(Update::Count { item: EGGS, more: 10 });
+    hens[0].0.add(EGGS, 10);
     hens[0].at(3);
     assert_eq!(
         (sum(&store, FLOCK_EGGS, "red"), sum(&store, FLOCK_EGGS, "blue")),
@@ -169,13 +164,13 @@ fn rows_of_a_peer_are_rows_of_its_service() {
     let store = farm();
     let mut hen = Hen::new(&store, "hen:1", flock("red,1", true));
     for (slot, key) in [(0, Some("hen:1::north")), (1, Some("hen:1::south")), (2, None)] {
-        hen.0.update(Update::Row { table: FIELDS, slot, key });
-        hen.0.update(Update::RowCount { slot, item: FIELD_SEEDS, more: 5 });
+        hen.0.row(FIELDS, slot, key);
+        hen.0.row_add(slot, FIELD_SEEDS, 5);
     }
     let long = format!("a,{}", "x".repeat(895));
     for (slot, key) in [(0, "a,b"), (1, &*long), (2, "other")] {
-        hen.0.update(Update::Row { table: WAYS, slot, key: Some(key) });
-        hen.0.update(Update::RowCount { slot, item: WAY_TIME, more: 7 });
+        hen.0.row(WAYS, slot, Some(key));
+        hen.0.row_add(slot, WAY_TIME, 7);
     }
     hen.at(1);
     for (key, seeds) in [("red,1::north", 5), ("red,1::south", 5), ("other", 5)] {
@@ -188,7 +183,7 @@ fn rows_of_a_peer_are_rows_of_its_service() {
     let north = store.row(FARM, FLOCK_FIELDS, None, Some("red,1::north")).expect("bound").labels();
     let labels: Vec<_> = north.iter().map(|(name, value)| (&**name, &**value)).collect();
     assert_eq!(labels, [("flock", "red,1"), ("field", "north")]);
-    hen.0.update(Update::FreeRows { table: FIELDS });
-    hen.0.update(Update::RowCount { slot: 0, item: FIELD_SEEDS, more: 5 });
+    hen.0.free_rows(FIELDS);
+    hen.0.row_add(0, FIELD_SEEDS, 5);
     assert_eq!(sum(&store, FLOCK_FIELD_SEEDS, "red,1::north"), Some(5), "no slot is bound");
 }

@@ -10,7 +10,7 @@ BOARD = Board(
     [
         Panel("Programs", "table", "table", [
             Query(M + "processes", "processes", "is"), Query(M + "starts", "starts/s", "is"),
-            Query(M + "samples", "samples/s", "is"), Query(M + "exceptions.count", "exceptions/s", "is"),
+            Query(M + "gc.count", "collections/s", "is"), Query(M + "exceptions.count", "exceptions/s", "is"),
             Query(M + "gc.pause.total", "paused", "is"), Query(M + "lock.contention.count", "contended locks/s", "is")],
             "Counters of a program go on over restarts.", w=12, h=8),
         Panel("Processes", "timeseries", "short", [Query(M + "processes", "", "is")]),
@@ -18,7 +18,9 @@ BOARD = Board(
         Panel("Share of time in collections", "timeseries", "percentunit", [
             Query(C + "gc.minor_gc_time", "minor", "process"), Query(C + "gc.major_gc_time", "major", "process")]),
         Panel("Collections a second", "timeseries", "cps", [
-            Query(C + "gc.minor_gc_collections", "minor", "process"), Query(C + "gc.major_gc_collections", "major", "process")]),
+            Query(N + "runtime.gc_collections0", "gen0", "process"), Query(N + "runtime.gc_collections1", "gen1", "process"),
+            Query(C + "gc.minor_gc_collections", "minor", "process"), Query(C + "gc.major_gc_collections", "major", "process")],
+              "gen0 and gen1 of the shared area, minor and major of the module's counters."),
         Panel("Heap", "timeseries", "bytes", [
             Query(C + "gc.memgov_alloc", "", "process"), Query(C + "runtime.valloc_sgen_los", "large objects", "process")]),
         Panel("World stopped", "timeseries", "percentunit", [Query(C + "gc.world_stop", "", "process")],
@@ -53,5 +55,5 @@ BOARD = Board(
               "Of the last five minutes.", w=24, h=8),
         Panel("Newest samples", "csv", "table", [Query(N + "event.sample.table")], w=24, h=9),
     ],
-    Choice("Program", "mono", "apm.mono.samples", r"(.+?):\d+.*", parts="process"),
+    Choice("Program", "mono", "apm.mono.session.state", r"(.+?):\d+.*", parts="process"),
 )

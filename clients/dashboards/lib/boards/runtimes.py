@@ -39,7 +39,7 @@ BOARD = Board(
             ("gc.pause.total", "paused"), ("gc.pause.count", "pauses/s"), ("safepoint.time", "stopped"),
             ("cpu.time", "CPU"), ("processes", "processes")], help="All processes of a service together."),
         services("Mono programs", M, "mono", [
-            ("samples", "samples/s"), ("starts", "starts/s"), ("processes", "processes")],
+            ("gc.count", "collections/s"), ("exceptions.count", "exceptions/s"), ("starts", "starts/s"), ("processes", "processes")],
             help="All processes of a program together; counters go on over restarts."),
         Row("Traffic"),
         Panel("Messages a second", "timeseries", "cps", [Query(A + "messages")]),

@@ -1,6 +1,7 @@
 //! Errors of queue calls.
 
-/// The reason why a call did nothing; in brackets the code returned by the C library.
+/// The reason why a call failed; in brackets the code returned by the C library. A call that failed
+/// did nothing, but for those of [`QueueError::NoMemory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
@@ -13,7 +14,9 @@ pub enum QueueError {
     /// No queue of this name (`-ESRCH`).
     #[error("no queue of this name")]
     NotFound,
-    /// The system is out of memory (`-ENOMEM`). The call has no effect.
+    /// The system is out of memory (`-ENOMEM`). The call has no effect, with two exceptions: an append
+    /// may have dropped the oldest events ([`Queues::append`](super::Queues::append)), and a fetch
+    /// counts as one of its client.
     #[error("no memory")]
     NoMemory,
 }

@@ -2,7 +2,7 @@
 
 use super::arena::Batch;
 use super::error::QueueError;
-use super::queue::{Queue, Unseen};
+use super::queue::Queue;
 use super::readers::QueueFilter;
 use crate::array::ArrayError;
 
@@ -44,12 +44,30 @@ impl<T, F> Default for Fetch<T, F> {
 }
 
 impl<T: Copy, F> Fetch<T, F> {
-    /// Begins a fetch of a client from a queue: its handle and serial number.
+    /// Begins a fetch of a client from a queue, and copies events. `reader`: the client and its
+    /// place. `false`: it has no access.
+    ///
+    /// # Errors
+    /// [`QueueError::NoMemory`]: the client has its filter and its place again.
     #[inline(always)]
-    pub(super) fn begin(&mut self, (handle, queue): (usize, u64), context: i32, unseen: Unseen<F>) {
-        (self.handle, self.queue, self.context) = (handle, queue, context);
+    pub(super) fn begin(
+        &mut self,
+        handle: usize,
+        queue: &mut Queue<T, F>,
+        (context, place): (i32, Result<usize, usize>),
+    ) -> Result<bool, QueueError> {
+        let Some(unseen) = queue.unseen(context, place)? else { return Ok(false) };
+        (self.handle, self.queue, self.context) = (handle, queue.serial, context);
         (self.next, self.end, self.missed) = (unseen.from, unseen.end, unseen.missed);
         (self.taken, self.filter) = (0, unseen.filter);
+        match self.copy(queue) {
+            Ok(_) => Ok(true),
+            Err(e) => {
+                let filter = self.filter.take();
+                queue.read_until(context, self.next, self.missed, filter);
+                Err(e)
+            }
+        }
     }
 
     /// Copies events from the queue. `false`: there are no more; events dropped meanwhile are
@@ -131,8 +149,24 @@ impl<T: Copy, F> Fetch<T, F> {
         self.batch.seq().is_none()
     }
 
+    /// The decoder has failed on the event taken last, and what it has added is removed. `kept`: the
+    /// records of the events before are there still; without them these events are missed.
+    /// `delivers`: there are such records. They are delivered now, and the next fetch begins with the
+    /// event. `again`: for lack of memory, so the event is not skipped. Returns whether the fetch
+    /// fails.
+    pub const fn refuse(&mut self, kept: bool, delivers: bool, again: bool) -> bool {
+        if !kept {
+            self.lose_taken(1);
+            return true;
+        }
+        if delivers || again {
+            self.put_back();
+        }
+        !delivers
+    }
+
     /// Puts back the event taken last: the next fetch begins with it.
-    pub const fn put_back(&mut self) {
+    const fn put_back(&mut self) {
         self.next -= 1;
         self.taken -= 1;
         self.batch.back();
@@ -154,5 +188,24 @@ impl<T: Copy, F> Fetch<T, F> {
         let reported = u64::from(count.unsigned_abs());
         self.missed -= reported;
         reported
+    }
+}
+
+/// A queue with one of its readers.
+pub(super) type OfReader<'q, T, F> = (&'q mut Queue<T, F>, (i32, Result<usize, usize>));
+
+/// A queue, and the place of a client among its readers, or for it.
+#[inline(always)]
+pub(super) fn reader<'q, T: Copy, F>(
+    queues: &'q mut [Option<Queue<T, F>>],
+    clients: &[Option<i32>],
+    handle: usize,
+    context: i32,
+) -> Result<OfReader<'q, T, F>, QueueError> {
+    let queue = queues.get_mut(handle).and_then(Option::as_mut).ok_or(QueueError::Invalid)?;
+    // A queue's readers are clients.
+    match queue.readers.find(context) {
+        Err(_) if !clients.contains(&Some(context)) => Err(QueueError::Invalid),
+        place => Ok((queue, (context, place))),
     }
 }

@@ -103,7 +103,9 @@ impl<T: Copy, F> Queue<T, F> {
     /// only counted. `false`: the event is larger than the queue's memory, and all clients miss it.
     ///
     /// # Errors
-    /// [`QueueError::NoMemory`]: as if the call had not been made.
+    /// [`QueueError::NoMemory`]: the event is neither stored nor counted. Events that were dropped to
+    /// make room stay dropped: their memory is what the new one usually takes, so it cannot be had
+    /// before. Clients that had not read them miss them.
     #[inline]
     pub(super) fn append(&mut self, data: &[u8], time: T) -> Result<bool, QueueError> {
         let fits = self.events.charge().saturating_add(data.len().max(1)) <= self.max_memory

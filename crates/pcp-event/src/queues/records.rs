@@ -1,6 +1,8 @@
-//! Events of a queue decoded into an array, in one call.
+//! Events of a queue decoded into an array, in one call. `capi` has a loop of its own, which differs
+//! in what C asks for: nothing is locked or borrowed while a callback runs, a callback may leave or
+//! release the array, and the decoder says how many records it has added.
 
-use super::{QueueError, Queues};
+use super::{Fetch, QueueError, Queues};
 use crate::array::Array;
 use crate::layout::Resolution;
 use crate::types::stamp::Stamp;
@@ -18,11 +20,12 @@ pub struct Fetched {
 impl<T: Copy, F: FnMut(&mut [u8]) -> bool> Queues<T, F> {
     /// Decodes the events that a client has not read into `array`, which is reset first. `decode`
     /// adds the records of one event; if it fails, its records are removed and the event is
-    /// skipped. If the array has no room for the number of missed events, the next call reports it.
+    /// skipped, unless there was no memory for the array. If the array has no room for the number of
+    /// missed events, the next call reports it.
     ///
     /// # Errors
-    /// That of `decode`, if it failed on the first event; otherwise the next call begins with the
-    /// failed event.
+    /// That of `decode`, if there are no records of events before; otherwise the next call begins
+    /// with the failed event. The same for [`QueueError::NoMemory`].
     pub fn records<R: Resolution, E: From<QueueError>>(
         &mut self,
         handle: usize,
@@ -32,10 +35,12 @@ impl<T: Copy, F: FnMut(&mut [u8]) -> bool> Queues<T, F> {
         mut decode: impl FnMut(&mut Array<R>, &[u8], &T) -> Result<(), E>,
     ) -> Result<Fetched, E> {
         array.reset();
-        let memory = || Some(Box::default());
-        let Some(mut fetch) = self.begin(handle, context, memory)? else {
-            return Ok(Fetched::default());
-        };
+        let mut fetch = self.spare_of_records.take().unwrap_or_default();
+        let begun = self.begin_in(&mut fetch, handle, context);
+        if begun != Ok(true) {
+            self.keep(fetch);
+            return begun.map(|_| Fetched::default()).map_err(E::from);
+        }
         let mut filter = fetch.filter.take();
         let (mut events, mut failed, mut going) = (0, None, true);
         while going {
@@ -44,7 +49,7 @@ impl<T: Copy, F: FnMut(&mut [u8]) -> bool> Queues<T, F> {
                     Ok(more) => going = more,
                     // What is decoded already is delivered now.
                     Err(e) => {
-                        failed = (events == 0).then(|| e.into());
+                        failed = array.is_empty().then(|| e.into());
                         break;
                     }
                 }
@@ -57,16 +62,10 @@ impl<T: Copy, F: FnMut(&mut [u8]) -> bool> Queues<T, F> {
             let checkpoint = array.checkpoint();
             let data = event.split_last().map_or(&[][..], |(_, data)| data);
             if let Err(e) = decode(array, data, &time) {
+                let again = array.lacks_memory();
+                // A decoder that resets the array removes the events before, too.
                 let kept = array.rollback(checkpoint);
-                if !kept {
-                    // A decoder that resets the array removes the events before, too.
-                    fetch.lose_taken(1);
-                }
-                if kept && events > 0 {
-                    fetch.put_back();
-                } else {
-                    failed = Some(e);
-                }
+                failed = fetch.refuse(kept, !array.is_empty(), again).then_some(e);
                 break;
             }
             events += 1;
@@ -76,7 +75,13 @@ impl<T: Copy, F: FnMut(&mut [u8]) -> bool> Queues<T, F> {
             Some(_) => 0,
         };
         fetch.filter = filter;
-        self.finish(fetch);
+        self.finish_in(&mut fetch);
+        self.keep(fetch);
         failed.map_or(Ok(Fetched { events, missed }), Err)
+    }
+
+    /// Keeps the memory of a fetch for the next.
+    fn keep(&mut self, fetch: Fetch<T, F>) {
+        self.spare_of_records = Some(fetch).filter(|fetch| fetch.batch.is_small());
     }
 }

@@ -248,6 +248,20 @@ fn a_decoder_that_resets_the_array_and_fails_loses_what_was_before() {
 }
 
 #[test]
+fn a_failure_is_told_at_once_if_there_are_no_records_to_deliver() {
+    let (mut q, h) = queue(1000, &[1]);
+    append(&mut q, h, &["nothing", "odd", "b"]);
+    let mut array = Array::<HighRes>::new();
+    let fetched = q.records(h, 1, &mut array, T, |array, data, time| match data {
+        b"nothing" => Ok(()),
+        b"odd" => Err(Fault::Decoder),
+        _ => text(array, data, time),
+    });
+    assert_eq!(fetched, Err(Fault::Decoder));
+    assert_eq!(sees::<HighRes>(&mut q, h, 1), (vec!["b".into()], 0), "it is skipped");
+}
+
+#[test]
 fn a_queue_with_announced_clients_keeps_from_the_start() {
     let mut q = Queues::new();
     let h = q.new_active_queue("q", 6, 2).expect("new");

@@ -84,6 +84,25 @@ impl Value {
     }
 }
 
+macro_rules! from {
+    ($($ty:ty => $variant:ident),*) => {$(
+        impl From<$ty> for Value {
+            fn from(value: $ty) -> Self {
+                Self::$variant(value)
+            }
+        }
+    )*};
+}
+
+from!(i32 => I32, u32 => U32, i64 => I64, u64 => U64, f32 => F32, f64 => F64);
+
+/// As [`Value::text`].
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
 fn clamp(v: i128, lo: i128, hi: i128) -> i128 {
     v.clamp(lo, hi)
 }

@@ -35,7 +35,7 @@ use trouble::Trouble;
 use super::meter::Meter;
 use super::nettrace::{Event, EventType};
 use super::wanted::METERS;
-use crate::contract::Sink;
+use crate::contract::Peer;
 
 /// The name of events that report a counter.
 const EVENT_COUNTERS: &str = "EventCounters";
@@ -57,8 +57,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The identity is known: the sink's updates before were
-    /// [`Update::Identity`](crate::contract::Update::Identity). Metrics and rows are defined anew.
+    /// The identity is known: the peer's updates before were
+    /// [`Peer::is`](crate::contract::Peer::is). Metrics and rows are defined anew.
     /// `name`: the instance name.
     pub fn start(&mut self, name: &str) {
         self.names = Names::default();
@@ -79,8 +79,8 @@ impl Counters {
     }
 
     /// The stream has ended.
-    pub fn end(&mut self, sink: &mut dyn Sink) {
-        self.series.settle(sink);
+    pub fn end(&mut self, peer: &mut Peer) {
+        self.series.settle(peer);
     }
 
     /// Whether events of a type are to be handed to [`Self::event`].
@@ -96,12 +96,12 @@ impl Counters {
         now: Duration,
         event: &Event<'_>,
         meter: &mut Meter,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> bool {
         let read = if *event.event_type.provider == *METERS {
-            self.published(now, event, sink)
+            self.published(now, event, peer)
         } else {
-            self.reading(now, event, meter, sink)
+            self.reading(now, event, meter, peer)
         };
         read.is_some()
     }
@@ -112,46 +112,46 @@ impl Counters {
         now: Duration,
         event: &Event<'_>,
         meter: &mut Meter,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<()> {
         let reading = Reading::of(&event.event_type.fields, event.payload)?;
         let provider = &event.event_type.provider;
-        self.providers.report(now, provider, &reading, &mut self.names, meter, sink);
+        self.providers.report(now, provider, &reading, &mut self.names, meter, peer);
         Some(())
     }
 
     /// `None`: the payload cannot be read.
-    fn published(&mut self, now: Duration, event: &Event<'_>, sink: &mut dyn Sink) -> Option<()> {
+    fn published(&mut self, now: Duration, event: &Event<'_>, peer: &mut Peer) -> Option<()> {
         self.published = Some((self.published.map_or(now, |(first, _)| first), now));
         let Some(published) = Published::of(event).ok()? else { return Some(()) };
         match published {
             Published::Interval(interval) => {
                 self.interval = interval.clamp(LEAST_INTERVAL, super::limits::METER_INTERVAL);
-                self.series.interval(sink);
+                self.series.interval(peer);
             }
-            Published::IntervalEnd => self.series.settle(sink),
+            Published::IntervalEnd => self.series.settle(peer),
             Published::Value(series) => {
-                self.trouble.value(series.session, sink);
+                self.trouble.value(series.session, peer);
                 let until = now + SILENT_INTERVALS * self.interval;
-                if self.series.value(until, &series, &mut self.names, sink).is_err() {
+                if self.series.value(until, &series, &mut self.names, peer).is_err() {
                     let what = "the process has more series than are shown";
-                    self.trouble.limit(event.time, what, sink);
+                    self.trouble.limit(event.time, what, peer);
                 }
             }
             Published::Begin { instrument, description } => {
                 self.series.begin(&instrument, description);
             }
-            other => self.trouble.event(event.time, &other, sink),
+            other => self.trouble.event(event.time, &other, peer),
         }
         Some(())
     }
 
     /// Withholds what is no longer reported: each second. `now`: the monotonic clock.
-    pub fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+    pub fn tick(&mut self, now: Duration, peer: &mut Peer) {
         if now < self.next {
             return;
         }
-        let next = self.providers.tick(now, sink).min(self.series.tick(now, sink));
+        let next = self.providers.tick(now, peer).min(self.series.tick(now, peer));
         // A value that comes later ends later.
         self.next = next.min(now + SILENT_INTERVALS * LEAST_INTERVAL);
     }

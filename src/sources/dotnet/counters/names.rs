@@ -1,8 +1,7 @@
 //! The metrics that one process defines: their slots, and how many there may be.
 
 use super::spec::Description;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::sources::dotnet::limits;
 
 /// Slots of one process's metrics. They are even: those of fields in records are odd.
@@ -13,14 +12,14 @@ pub(super) struct Names {
 
 impl Names {
     /// The slot of a new metric. `None`: the process has too many.
-    pub(super) fn define(&mut self, facts: &Description<'_>, sink: &mut dyn Sink) -> Option<u32> {
+    pub(super) fn define(&mut self, facts: &Description<'_>, peer: &mut Peer) -> Option<u32> {
         if self.next as usize >= limits::DYNAMIC_METRICS {
-            sink.update(Update::Unshown(1));
+            peer.unshown(1);
             return None;
         }
         let slot = 2 * self.next;
         self.next += 1;
-        sink.update(Update::Define { slot, spec: &facts.spec() });
+        peer.define(slot, &facts.spec());
         Some(slot)
     }
 }

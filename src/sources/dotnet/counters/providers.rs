@@ -10,8 +10,7 @@ use super::names::Names;
 use super::reading::{Figure, Reading};
 use super::spec::Facet;
 use super::text::Text;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::Value;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::meter::{Counter, Meter};
@@ -85,9 +84,9 @@ impl Providers {
         reading: &Reading<'_>,
         names: &mut Names,
         meter: &mut Meter,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
-        let at = self.find(provider, reading, names, sink);
+        let at = self.find(provider, reading, names, peer);
         let Some(known) = at.and_then(|at| self.counters.get_mut(at)) else { return };
         let short = reading.interval < SHORT;
         let double = short && !std::mem::replace(&mut known.short, short);
@@ -99,17 +98,17 @@ impl Providers {
                     Figure::Mean { .. } => return,
                 };
                 if value.is_finite() {
-                    meter.counter(now, *counter, value, reading.interval, sink);
+                    meter.counter(now, *counter, value, reading.interval, peer);
                 }
             }
             To::Own(own) => match reading.figure {
                 Figure::Increment(increment) if increment.is_finite() => {
                     let more = Value::F64(increment * own.factor);
-                    sink.update(Update::Add { slot: own.slot, row: None, more });
+                    peer.add_slot(own.slot, None, more);
                 }
                 Figure::Increment(_) => {}
                 Figure::Mean { .. } => {
-                    own.mean(now, provider, reading, double, &mut self.text, names, sink);
+                    own.mean(now, provider, reading, double, &mut self.text, names, peer);
                 }
             },
             To::Nowhere => {}
@@ -122,7 +121,7 @@ impl Providers {
         provider: &str,
         reading: &Reading<'_>,
         names: &mut Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<usize> {
         let sum = matches!(reading.figure, Figure::Increment(_));
         let hash = self.hasher.hash_one((provider, reading.name, sum, reading.units));
@@ -133,7 +132,7 @@ impl Providers {
             // As many more are known by name, so that each counts once.
             if self.by_hash.len() < 2 * limits::EVENT_COUNTERS {
                 self.by_hash.insert(hash, u32::MAX);
-                sink.update(Update::Unshown(1));
+                peer.unshown(1);
             }
             return None;
         }
@@ -143,9 +142,9 @@ impl Providers {
             if let Some(counter) = runtime.flatten() {
                 return To::Runtime(counter);
             }
-            let Some(slot) = names.define(facts, sink) else { return To::Nowhere };
+            let Some(slot) = names.define(facts, peer) else { return To::Nowhere };
             if sum {
-                sink.update(Update::Add { slot, row: None, more: Value::F64(0.0) });
+                peer.add_slot(slot, None, Value::F64(0.0));
             }
             let factor = facts.unit().factor;
             To::Own(Own { slot, factor, until: None, count: 0, more: More::NotYet })
@@ -157,12 +156,12 @@ impl Providers {
     }
 
     /// Withholds means that are no longer reported. Returns the time of the next end.
-    pub(super) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) -> Duration {
+    pub(super) fn tick(&mut self, now: Duration, peer: &mut Peer) -> Duration {
         let mut next = Duration::MAX;
         for known in &mut self.counters {
             let To::Own(own) = &mut known.to else { continue };
             match own.until {
-                Some(until) if until <= now => own.withhold(sink),
+                Some(until) if until <= now => own.withhold(peer),
                 Some(until) => next = next.min(until),
                 None => {}
             }
@@ -188,13 +187,12 @@ impl Own {
         double: bool,
         text: &mut Text,
         names: &mut Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Figure::Mean { mean, min, max, count } = reading.figure else { return };
         if count != 1 && matches!(self.more, More::NotYet) {
-            let mut define = |facet| {
-                text.with(provider, reading, facet, |facts| names.define(facts, &mut *sink))
-            };
+            let mut define =
+                |facet| text.with(provider, reading, facet, |facts| names.define(facts, peer));
             let slots = (define(Facet::Min), define(Facet::Max), define(Facet::Count));
             self.more = match slots {
                 (Some(min), Some(max), Some(count)) => More::Shown { min, max, count },
@@ -204,23 +202,22 @@ impl Own {
         self.count += count;
         if let More::Shown { count, .. } = self.more {
             let more = Value::U64(std::mem::take(&mut self.count));
-            sink.update(Update::Add { slot: count, row: None, more });
+            peer.add_slot(count, None, more);
         }
         if double {
             return;
         }
         if count == 0 || !mean.is_finite() {
-            return self.withhold(sink);
+            return self.withhold(peer);
         }
         let interval = Duration::try_from_secs_f64(reading.interval).unwrap_or_default();
         self.until = Some(now + SILENT_INTERVALS * interval.max(LEAST_INTERVAL));
         let mut set = |slot, value: f64| {
-            let update = if value.is_finite() {
-                Update::Value { slot, row: None, value: Value::F64(value * self.factor) }
+            if value.is_finite() {
+                peer.set_slot(slot, None, Value::F64(value * self.factor));
             } else {
-                Update::NoValue { slot, row: None }
-            };
-            sink.update(update);
+                peer.unset_slot(slot, None);
+            }
         };
         set(self.slot, mean);
         if let More::Shown { min: least, max: greatest, .. } = self.more {
@@ -230,11 +227,11 @@ impl Own {
     }
 
     /// Removes the values of means.
-    fn withhold(&mut self, sink: &mut dyn Sink) {
+    fn withhold(&mut self, peer: &mut Peer) {
         if self.until.take().is_none() {
             return;
         }
-        let mut unset = |slot| sink.update(Update::NoValue { slot, row: None });
+        let mut unset = |slot| peer.unset_slot(slot, None);
         unset(self.slot);
         if let More::Shown { min, max, .. } = self.more {
             unset(min);

@@ -10,8 +10,7 @@ use super::names::Names;
 use super::published::{Figure, Instrument, Series};
 use super::spec::{Description, Facet};
 use super::tags;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::Value;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics::{SERIES, SERIES_UPDATES};
@@ -122,23 +121,23 @@ impl AllSeries {
     }
 
     /// Another interval begins.
-    pub(super) fn interval(&mut self, sink: &mut dyn Sink) {
-        self.settle(sink);
+    pub(super) fn interval(&mut self, peer: &mut Peer) {
+        self.settle(peer);
         self.interval = self.interval.wrapping_add(1);
     }
 
     /// The interval's values have all come.
-    pub(super) fn settle(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn settle(&mut self, peer: &mut Peer) {
         for hash in self.waiting.drain(..) {
             let Some(one) = self.series.get_mut(&hash) else { continue };
             let Some(Sum { rate, value, until }) = one.sum.take() else { continue };
             let Some(cell) = self.values.get_mut(one.cell as usize) else { continue };
             if cell.metrics.kind == Kind::Level {
                 cell.total += rate.unwrap_or_default();
-                cell.level(until, value.or(Some(cell.total)), sink);
+                cell.level(until, value.or(Some(cell.total)), peer);
             } else {
                 *one = one.counted(rate, value, self.stream, cell);
-                cell.show(0, Some(cell.total), sink);
+                cell.show(0, Some(cell.total), peer);
             }
         }
     }
@@ -160,23 +159,23 @@ impl AllSeries {
         until: Duration,
         series: &Series<'_>,
         names: &mut Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), Full> {
         let kind = kind(series);
         let hash = self.hasher.hash_one((&series.instrument, series.id, series.tags, kind));
         let one = match self.series.get(&hash) {
             Some(one) => *one,
-            None => self.add(hash, kind, series, names, sink)?,
+            None => self.add(hash, kind, series, names, peer)?,
         };
-        self.updated(one.cell, sink);
+        self.updated(one.cell, peer);
         let Some(cell) = self.values.get_mut(one.cell as usize) else { return Ok(()) };
         match series.figure {
             Figure::Histogram { quantiles, count, sum } => {
-                cell.histogram(until, quantiles, (count, sum), &mut self.raw, sink);
+                cell.histogram(until, quantiles, (count, sum), &mut self.raw, peer);
             }
             Figure::Gauge(value) => {
                 let value = number(value, &mut self.raw);
-                cell.level(until, value, sink);
+                cell.level(until, value, peer);
             }
             Figure::Counter { rate, value } | Figure::UpDown { rate, value } => {
                 let rate = number(rate, &mut self.raw);
@@ -204,13 +203,13 @@ impl AllSeries {
         kind: Kind,
         series: &Series<'_>,
         names: &mut Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<One, Full> {
         if self.series.len() >= limits::SERIES {
             return Err(Full);
         }
-        let row = self.row(series.tags, sink)?;
-        let instrument = self.instrument(&series.instrument, kind, names, sink)?;
+        let row = self.row(series.tags, peer)?;
+        let instrument = self.instrument(&series.instrument, kind, names, peer)?;
         let metrics = *self.metrics.get(instrument as usize).ok_or(Full)?;
         let next = u32::try_from(self.values.len()).map_err(|_| Full)?;
         let cell = *self.cells.entry((instrument, row)).or_insert(next);
@@ -218,7 +217,7 @@ impl AllSeries {
             self.values.push(Cell { metrics, row, total: 0.0, shared: false, until: None });
             if kind == Kind::Histogram {
                 for slot in metrics.slots.into_iter().take(2).flatten() {
-                    sink.update(Update::Add { slot, row: Some(row), more: Value::F64(0.0) });
+                    peer.add_slot(slot, Some(row), Value::F64(0.0));
                 }
             }
         }
@@ -231,7 +230,7 @@ impl AllSeries {
     }
 
     /// The slot of the row of tags.
-    fn row(&mut self, raw: Utf16<'_>, sink: &mut dyn Sink) -> Result<u32, Full> {
+    fn row(&mut self, raw: Utf16<'_>, peer: &mut Peer) -> Result<u32, Full> {
         self.raw.clear();
         raw.push_to(&mut self.raw, limits::TAGS);
         tags::name(&self.raw, &mut self.name);
@@ -244,8 +243,8 @@ impl AllSeries {
         }
         let slot = u32::try_from(self.reported.len()).map_err(|_| Full)?;
         let key = format!("{}::{}", self.process, self.name);
-        sink.update(Update::Row { table: SERIES, slot, key: Some(&key) });
-        sink.update(Update::RowCount { slot, item: SERIES_UPDATES, more: 0 });
+        peer.row(SERIES, slot, Some(&key));
+        peer.row_add(slot, SERIES_UPDATES, 0);
         self.reported.push(self.interval.wrapping_sub(1));
         self.rows.insert(hash, slot);
         Ok(slot)
@@ -257,7 +256,7 @@ impl AllSeries {
         instrument: &Instrument<'_>,
         kind: Kind,
         names: &mut Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<u32, Full> {
         let hash = self.hasher.hash_one((instrument, kind));
         if let Some(at) = self.instruments.get(&hash) {
@@ -282,8 +281,7 @@ impl AllSeries {
         };
         let facts =
             |facet| Description { facet, unit: &unit, group: &group, name: &name, text: &about };
-        let slots =
-            facets.map(|facet| facet.and_then(|facet| names.define(&facts(facet), &mut *sink)));
+        let slots = facets.map(|facet| facet.and_then(|facet| names.define(&facts(facet), peer)));
         // Number of values apart, all facets have the same factor.
         let factor = match kind {
             Kind::Counter => facts(Facet::Total),
@@ -298,22 +296,22 @@ impl AllSeries {
     }
 
     /// Counts the interval for the row of a cell.
-    fn updated(&mut self, cell: u32, sink: &mut dyn Sink) {
+    fn updated(&mut self, cell: u32, peer: &mut Peer) {
         let Some(row) = self.values.get(cell as usize).map(|cell| cell.row) else { return };
         if let Some(last) = self.reported.get_mut(row as usize)
             && *last != self.interval
         {
             *last = self.interval;
-            sink.update(Update::RowCount { slot: row, item: SERIES_UPDATES, more: 1 });
+            peer.row_add(row, SERIES_UPDATES, 1);
         }
     }
 
     /// Withholds values that are no longer reported. Returns the time of the next end.
-    pub(super) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) -> Duration {
+    pub(super) fn tick(&mut self, now: Duration, peer: &mut Peer) -> Duration {
         let mut next = Duration::MAX;
         for cell in &mut self.values {
             match cell.until {
-                Some(until) if until <= now => cell.withhold(sink),
+                Some(until) if until <= now => cell.withhold(peer),
                 Some(until) => next = next.min(until),
                 None => {}
             }
@@ -358,9 +356,9 @@ impl One {
 }
 
 impl Cell {
-    fn level(&mut self, until: Duration, value: Option<f64>, sink: &mut dyn Sink) {
+    fn level(&mut self, until: Duration, value: Option<f64>, peer: &mut Peer) {
         self.until = Some(until);
-        self.show(0, value, sink);
+        self.show(0, value, peer);
     }
 
     fn histogram(
@@ -369,19 +367,19 @@ impl Cell {
         quantiles: Utf16<'_>,
         (count, sum): (u64, f64),
         raw: &mut String,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let row = Some(self.row);
         let [values, sums, ..] = self.metrics.slots;
         if let Some(slot) = values.filter(|_| count > 0) {
-            sink.update(Update::Add { slot, row, more: Value::U64(count) });
+            peer.add_slot(slot, row, Value::U64(count));
         }
         if let Some(slot) = sums.filter(|_| sum.is_finite() && sum != 0.0) {
             let more = Value::F64(sum * self.metrics.factor);
-            sink.update(Update::Add { slot, row, more });
+            peer.add_slot(slot, row, more);
         }
         if quantiles.is_empty() {
-            return self.withhold(sink);
+            return self.withhold(peer);
         }
         self.until = Some(until);
         raw.clear();
@@ -389,31 +387,29 @@ impl Cell {
         for (at, (quantile, _)) in (2..).zip(QUANTILES) {
             let of =
                 |part: &str| part.split_once('=').filter(|(q, _)| *q == quantile)?.1.parse().ok();
-            self.show(at, raw.split(';').find_map(of), sink);
+            self.show(at, raw.split(';').find_map(of), peer);
         }
     }
 
     /// Sets or withholds the metric of a slot.
-    fn show(&self, at: usize, value: Option<f64>, sink: &mut dyn Sink) {
+    fn show(&self, at: usize, value: Option<f64>, peer: &mut Peer) {
         let Some(slot) = self.metrics.slots.get(at).copied().flatten() else { return };
         let row = Some(self.row);
-        sink.update(match value.filter(|value| value.is_finite()) {
-            Some(value) => {
-                Update::Value { slot, row, value: Value::F64(value * self.metrics.factor) }
-            }
-            None => Update::NoValue { slot, row },
-        });
+        match value.filter(|value| value.is_finite()) {
+            Some(value) => peer.set_slot(slot, row, Value::F64(value * self.metrics.factor)),
+            None => peer.unset_slot(slot, row),
+        }
     }
 
     /// Removes the values that are no counters.
-    fn withhold(&mut self, sink: &mut dyn Sink) {
+    fn withhold(&mut self, peer: &mut Peer) {
         if self.until.take().is_none() {
             return;
         }
         match self.metrics.kind {
             Kind::Counter => {}
-            Kind::Level => self.show(0, None, sink),
-            Kind::Histogram => (2..5).for_each(|at| self.show(at, None, sink)),
+            Kind::Level => self.show(0, None, peer),
+            Kind::Histogram => (2..5).for_each(|at| self.show(at, None, peer)),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Captures of real runtimes, and a sink with values by name.
+//! Captures of real runtimes, and a peer with values by name.
 
-use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::time::Duration;
 
 use bytes::BytesMut;
 
 use super::Counters;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::{Peer, Recorded};
 use crate::model::{MetricSpec, Value, ValueType};
+use crate::sources::Source;
+use crate::sources::dotnet::Dotnet;
 use crate::sources::dotnet::meter::{Meter, Settings};
-use crate::sources::dotnet::metrics::{METER_LIMITED, METER_OWNER, SERIES, SERIES_UPDATES};
 use crate::sources::dotnet::nettrace::{Event, Header, Reader, Visitor};
 
 /// The nettrace stream of a capture.
@@ -53,78 +53,65 @@ pub(super) fn events(name: &str, each: impl FnMut(Duration, &Event<'_>)) {
     Reader::default().feed(&mut input, &mut Events { header: None, each }).unwrap();
 }
 
-/// Values by name.
-#[derive(Debug, Default)]
+/// A process, and the reports that were bad.
+#[derive(Debug)]
 pub(super) struct Seen {
-    pub(super) specs: BTreeMap<u32, MetricSpec>,
-    rows: HashMap<u32, String>,
-    /// By path and row.
-    pub(super) values: BTreeMap<(String, String), f64>,
-    pub(super) limited: Option<Value>,
-    pub(super) owner: Option<Value>,
-    pub(super) unshown: u64,
+    pub(super) peer: Recorded,
     pub(super) bad: u64,
-    pub(super) reports: BTreeMap<String, u64>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { peer: Recorded::new(&Dotnet::TABLE), bad: 0 }
+    }
+}
+
+impl Deref for Seen {
+    type Target = Peer;
+
+    fn deref(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+impl DerefMut for Seen {
+    fn deref_mut(&mut self) -> &mut Peer {
+        &mut self.peer
+    }
 }
 
 impl Seen {
     /// The value of a metric of the process.
     pub(super) fn own(&self, path: &str) -> Option<f64> {
-        self.row(path, "")
+        self.at(path, None)
     }
 
     /// The value of a metric in a row.
     pub(super) fn row(&self, path: &str, row: &str) -> Option<f64> {
-        self.values.get(&(path.to_owned(), row.to_owned())).copied()
+        self.at(path, Some(row.strip_prefix("app:1::").unwrap_or(row).to_owned()))
+    }
+
+    fn at(&self, path: &str, row: Option<String>) -> Option<f64> {
+        self.peer.log().metrics.get(&(path.to_owned(), row)).map(real)
+    }
+
+    /// All values of the program's own metrics.
+    pub(super) fn values(&self) -> Vec<f64> {
+        self.peer.log().metrics.values().map(real).collect()
     }
 
     /// The metric of a path.
-    pub(super) fn spec(&self, path: &str) -> &MetricSpec {
-        self.specs.values().find(|spec| spec.path == path).unwrap()
+    pub(super) fn spec(&self, path: &str) -> MetricSpec {
+        self.peer.log().specs.values().find(|spec| spec.path == path).unwrap().clone()
     }
 
-    fn place(&self, slot: u32, row: Option<u32>) -> (String, String) {
-        let row = row.map_or_else(String::new, |row| self.rows[&row].clone());
-        (self.specs[&slot].path.clone(), row)
+    pub(super) fn unshown(&self) -> u64 {
+        self.peer.log().unshown
     }
 }
 
 fn real(value: &Value) -> f64 {
     f64::from_bits(value.to_bits(ValueType::F64).unwrap())
-}
-
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            Update::Define { slot, spec } => {
-                assert_eq!(slot % 2, 0);
-                assert_eq!(self.specs.insert(slot, spec.clone()), None);
-            }
-            Update::Row { table, slot, key } => {
-                assert_eq!(table, SERIES);
-                assert_eq!(self.rows.insert(slot, key.unwrap().to_owned()), None);
-            }
-            Update::RowCount { slot, item, more } => {
-                assert_eq!(item, SERIES_UPDATES);
-                *self.reports.entry(self.rows[&slot].clone()).or_default() += more;
-            }
-            Update::Value { slot, row, value } => {
-                self.values.insert(self.place(slot, row), real(&value));
-            }
-            Update::Add { slot, row, more } => {
-                *self.values.entry(self.place(slot, row)).or_default() += real(&more);
-            }
-            Update::NoValue { slot, row } => {
-                self.values.remove(&self.place(slot, row));
-            }
-            Update::Set { item, value } if item == METER_LIMITED => self.limited = Some(value),
-            Update::Set { item, value } if item == METER_OWNER => self.owner = Some(value),
-            Update::Unshown(more) => self.unshown += more,
-            // System.Runtime's counters, which have tests of their own.
-            Update::Count { .. } | Update::Set { .. } | Update::Unset { .. } => {}
-            other => panic!("{other:?}"),
-        }
-    }
 }
 
 /// All of a capture, and the time after it.

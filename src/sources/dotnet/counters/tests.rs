@@ -5,8 +5,8 @@ use super::reading::{Figure, Reading};
 use super::testkit::{Seen, events, facts, replay};
 use super::*;
 use crate::model::{Semantics, Units, Value};
-use crate::sources::dotnet::limits;
 use crate::sources::dotnet::meter::Settings;
+use crate::sources::dotnet::{limits, metrics as m};
 
 fn counters() -> Counters {
     let mut counters = Counters::default();
@@ -68,7 +68,7 @@ fn a_programs_own_counters_are_metrics() {
     assert_eq!(rate.oneline, "Display of IncrementingEventCounter");
     assert!(rate.help.contains("widgets"), "{}", rate.help);
     assert_eq!(seen.bad, 0);
-    assert!(seen.values.values().all(|value| value.is_finite()));
+    assert!(seen.values().iter().all(|value| value.is_finite()));
 
     counters.tick(end + Duration::from_secs(2), &mut seen);
     assert_eq!(seen.own("pmda_counters.own_poll"), Some(150.0));
@@ -110,8 +110,8 @@ fn series_of_meters_are_those_of_the_facts() {
             }
         }
         let values = facts["counters"].as_object().unwrap().len();
-        assert!(seen.values.len() >= values, "{name}");
-        assert_eq!((seen.bad, seen.unshown), (0, 0), "{name}");
+        assert!(seen.values().len() >= values, "{name}");
+        assert_eq!((seen.bad, seen.unshown()), (0, 0), "{name}");
     }
 }
 
@@ -130,13 +130,13 @@ fn units_semantics_and_texts_come_from_instruments() {
     ] {
         let spec = seen.spec(&format!("pmda_meter.{path}"));
         assert_eq!((spec.sem, spec.units, &*spec.oneline), (sem, units, oneline), "{path}");
-        assert_eq!(restore(&spec.persist).as_ref(), Some(spec));
+        assert_eq!(restore(&spec.persist), Some(spec));
     }
     let odd = "app:1::route=/odd,=x,status=500";
     assert_eq!(seen.row("pmda_meter.test_requests", odd), Some(76.0));
-    assert_eq!(seen.reports[odd], 5);
-    assert_eq!(seen.reports["app:1::-"], 6);
-    assert_eq!(seen.limited, Some(Value::U32(0)));
+    assert_eq!(seen.peer.cell(m::SERIES_UPDATES, odd.strip_prefix("app:1::").unwrap()), Some(5));
+    assert_eq!(seen.peer.cell(m::SERIES_UPDATES, "-"), Some(6));
+    assert_eq!(seen.peer.value(m::METER_LIMITED), Some(Value::U32(0)));
 
     counters.tick(end + Duration::from_secs(10), &mut seen);
     assert_eq!(seen.row("pmda_meter.test_active", "app:1::-"), None);
@@ -155,14 +155,14 @@ fn units_semantics_and_texts_come_from_instruments() {
 fn limits_and_other_sessions_are_reported() {
     let (mut counters, mut seen) = (counters(), Seen::default());
     let end = replay("meters-limit-9", &mut counters, &mut seen);
-    assert_eq!(seen.limited, Some(Value::U32(1)));
+    assert_eq!(seen.peer.value(m::METER_LIMITED), Some(Value::U32(1)));
     let later = end + Duration::from_secs(20);
     assert!(!counters.asks_again(end) && counters.asks_again(later));
     let texts: Vec<_> = std::iter::from_fn(|| counters.report()).map(|r| r.text).collect();
     assert!(texts.iter().any(|text| text.contains("more series")), "{texts:?}");
     let owner = counters.owner().unwrap().to_owned();
     assert!(owner.starts_with("session "), "{owner}");
-    assert_eq!(seen.owner, Some(Value::text(&owner)));
+    assert_eq!(seen.peer.value(m::METER_OWNER), Some(Value::text(&owner)));
 
     let session = owner.strip_prefix("session ").unwrap();
     let mut same = Counters::default();
@@ -170,7 +170,7 @@ fn limits_and_other_sessions_are_reported() {
     same.stream(session, "apm-1");
     let mut seen = Seen::default();
     replay("meters-limit-9", &mut same, &mut seen);
-    assert_eq!((same.owner(), seen.owner), (None, Some(Value::text(""))));
+    assert_eq!((same.owner(), seen.peer.value(m::METER_OWNER)), (None, Some(Value::text(""))));
     assert!(!same.asks_again(later), "they are its own");
 }
 
@@ -257,7 +257,7 @@ fn a_process_has_so_many_counters_and_the_rest_is_counted() {
             assert!(counters.event(now, &made::event(&mean, &payload), &mut meter, &mut seen));
         }
     }
-    assert_eq!((seen.specs.len(), seen.unshown), (limits::DYNAMIC_METRICS, 500));
+    assert_eq!((seen.peer.log().specs.len(), seen.unshown()), (limits::DYNAMIC_METRICS, 500));
     assert!(counters.memory() < 1 << 20, "{}", counters.memory());
     let payload = made::payload("c0", 5.0, 1, 1.0);
     for end in 0..payload.len() {

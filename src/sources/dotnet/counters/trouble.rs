@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use super::published::Published;
 use super::spec::clean;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::Value;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics::{METER_LIMITED, METER_OWNER};
@@ -51,7 +50,7 @@ impl Trouble {
     }
 
     /// A value came from a session.
-    pub(super) fn value(&mut self, session: Utf16<'_>, sink: &mut dyn Sink) {
+    pub(super) fn value(&mut self, session: Utf16<'_>, peer: &mut Peer) {
         if self.owner.is_some() {
             return;
         }
@@ -60,35 +59,35 @@ impl Trouble {
         } else {
             Owner::Other(format!("session {}", text(session)))
         };
-        self.own(owner, sink);
+        self.own(owner, peer);
         if !self.limited {
-            sink.update(Update::Set { item: METER_LIMITED, value: Value::U32(0) });
+            peer.set(METER_LIMITED, Value::U32(0));
         }
     }
 
-    fn own(&mut self, owner: Owner, sink: &mut dyn Sink) {
+    fn own(&mut self, owner: Owner, peer: &mut Peer) {
         let shown = match &owner {
             Owner::Ours => "",
             Owner::Other(text) => text,
         };
-        sink.update(Update::Set { item: METER_OWNER, value: Value::text(shown) });
+        peer.set(METER_OWNER, Value::text(shown));
         self.owner = Some(owner);
     }
 
     /// Some series are missing.
-    pub(super) fn limit(&mut self, time: u64, what: &str, sink: &mut dyn Sink) {
+    pub(super) fn limit(&mut self, time: u64, what: &str, peer: &mut Peer) {
         if !std::mem::replace(&mut self.limited, true) {
-            sink.update(Update::Set { item: METER_LIMITED, value: Value::U32(1) });
+            peer.set(METER_LIMITED, Value::U32(1));
             self.report(time, format!("meters: {what}"));
         }
     }
 
     /// An event that brings no values.
-    pub(super) fn event(&mut self, time: u64, event: &Published<'_>, sink: &mut dyn Sink) {
+    pub(super) fn event(&mut self, time: u64, event: &Published<'_>, peer: &mut Peer) {
         match event {
             Published::Limited => {
                 let what = "the process has more series or histograms than a session may have";
-                self.limit(time, what, sink);
+                self.limit(time, what, peer);
             }
             Published::Error(error) => self.report(time, format!("meters: {}", text(*error))),
             Published::Refused(running) if *running != *self.session => {
@@ -97,7 +96,7 @@ impl Trouble {
                     time,
                     format!("meters: another tool has them ({other}); its choice of meters is what comes"),
                 );
-                self.own(Owner::Other(other), sink);
+                self.own(Owner::Other(other), peer);
             }
             Published::Differs { client, has } if *client == *self.client => {
                 let [histograms, series, seconds] = has.map(text);
@@ -108,7 +107,7 @@ impl Trouble {
                     time,
                     format!("meters: another tool has them ({other}); its choice of meters is what comes"),
                 );
-                self.own(Owner::Other(other), sink);
+                self.own(Owner::Other(other), peer);
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::process::Fed;
-use crate::contract::Sinks;
+use crate::contract::PeerMaker;
 use crate::model::Now;
 use crate::sources::dotnet::{Config, clr, limits};
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReader};
@@ -15,7 +15,7 @@ pub const PROVIDER: &str = "DotNETRuntime";
 
 /// Reads the runtime's events of all traces.
 pub struct Hub {
-    sinks: Arc<dyn Sinks>,
+    maker: PeerMaker,
     /// Name of this host.
     host: Box<str>,
     inner: Mutex<Inner>,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Hub {
 impl Hub {
     /// A hub without processes. `host`: the name of this host.
     #[must_use]
-    pub fn new(config: Arc<Config>, host: &str, sinks: Arc<dyn Sinks>) -> Arc<Self> {
+    pub fn new(config: Arc<Config>, host: &str, maker: PeerMaker) -> Arc<Self> {
         let inner = Inner {
             config,
             processes: HashMap::new(),
@@ -48,7 +48,7 @@ impl Hub {
             feeds: 0,
             unattributed: 0,
         };
-        Arc::new(Self { sinks, host: host.into(), inner: Mutex::new(inner) })
+        Arc::new(Self { maker, host: host.into(), inner: Mutex::new(inner) })
     }
 
     /// The provider's reader of events.
@@ -112,7 +112,7 @@ impl Hub {
         let fed = match processes.entry((Arc::clone(host), process)) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) if room => {
-                entry.insert(Fed::new(host, process, config, self.sinks.open(), now))
+                entry.insert(Fed::new(host, process, config, self.maker.make(), now))
             }
             Entry::Vacant(_) => {
                 *unattributed += 1;

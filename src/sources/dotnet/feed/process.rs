@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::hub::VERSIONS;
-use crate::contract::OwnSink;
-use crate::contract::{Identity, Update};
+use crate::contract::Identity;
+use crate::contract::Peer;
 use crate::model::{Departure, Now, Stamp, Value};
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::{At, Settings};
@@ -19,7 +19,7 @@ const POINTER: u32 = 8;
 
 /// A process, its sums and its events that wait for older ones of other processors.
 pub(super) struct Fed {
-    sink: Box<dyn OwnSink>,
+    peer: Peer,
     parts: Parts,
     /// Traces that have events of it.
     feeds: Vec<u64>,
@@ -41,34 +41,28 @@ struct Waiting {
 }
 
 impl Fed {
-    pub(super) fn new(
-        host: &str,
-        process: u64,
-        config: &Config,
-        mut sink: Box<dyn OwnSink>,
-        now: Now,
-    ) -> Self {
+    pub(super) fn new(host: &str, process: u64, config: &Config, mut peer: Peer, now: Now) -> Self {
         let name = format!("dotnet:{process}@{host}");
-        sink.at(now);
+        peer.at(now);
         let labels = vec![("host", host.to_owned()), ("pid", process.to_string())];
-        sink.update(Update::Identity(Identity {
+        peer.is(Identity {
             name: name.clone(),
             peer: host.to_owned(),
             labels,
             resumes: true,
             ..Identity::default()
-        }));
+        });
         let mut parts = Parts::new(config, Box::new(()));
-        parts.start(&name, &mut *sink);
+        parts.start(&name, &mut peer);
         let settings = Settings { runtime_events: true, no_counters: true, from_start: true };
-        parts.meter.stream(settings, &mut *sink);
+        parts.meter.stream(settings, &mut peer);
         let texts = [(m::VIA, "lttng"), (m::REASON, "events come with a trace of LTTng")];
         for (item, text) in texts {
-            sink.update(Update::Set { item, value: Value::Text(text.into()) });
+            peer.set(item, Value::Text(text.into()));
         }
-        sink.update(Update::Set { item: m::STATE, value: Value::U32(State::Streaming as u32) });
+        peer.set(m::STATE, Value::U32(State::Streaming as u32));
         Self {
-            sink,
+            peer,
             parts,
             feeds: Vec::new(),
             waiting: Vec::new(),
@@ -110,19 +104,19 @@ impl Fed {
         let [old, young] = self.marks;
         self.marks = [young, self.newest];
         self.release(now, old);
-        self.parts.tick(now, &mut *self.sink);
-        self.sink.flush();
+        self.parts.tick(now, &mut self.peer);
+        self.peer.flush();
     }
 
     /// Counts all that waits; the process is gone.
     pub(super) fn end(mut self, why: &'static str) {
         self.count(self.newest);
-        self.sink.flush();
-        self.sink.end(Departure::regular(why));
+        self.peer.flush();
+        self.peer.end(Departure::regular(why));
     }
 
     fn release(&mut self, now: Now, until: Stamp) {
-        self.sink.at(now);
+        self.peer.at(now);
         self.count(until);
     }
 
@@ -148,9 +142,9 @@ impl Fed {
             let payload = payloads.get(waiting.payload.clone()).unwrap_or_default();
             self.one(waiting, payload);
         }
-        let sink = &mut *self.sink;
-        sink.read(bytes);
-        sink.update(Update::Message);
+        let peer = &mut self.peer;
+        peer.count_io(bytes, 0);
+        peer.message();
         let counts = [
             (m::EVENTS, due as u64),
             (m::BYTES, bytes as u64),
@@ -158,10 +152,10 @@ impl Fed {
             (m::BAD, std::mem::take(&mut self.bad)),
         ];
         for (item, more) in counts.into_iter().filter(|(_, more)| *more > 0) {
-            sink.update(Update::Count { item, more });
+            peer.add(item, more);
         }
-        self.parts.meter.report(sink);
-        self.parts.quiet(sink);
+        self.parts.meter.report(peer);
+        self.parts.quiet(peer);
     }
 
     fn one(&mut self, waiting: &Waiting, payload: &[u8]) {
@@ -180,9 +174,9 @@ impl Fed {
             method: None,
         };
         let Parts { meter, records, .. } = &mut self.parts;
-        let sink = &mut *self.sink;
-        if let Some(occurrence) = meter.clr(&at, &decoded, sink) {
-            records.occurrence(&at, &Origin::default(), &occurrence, &mut (), sink);
+        let peer = &mut self.peer;
+        if let Some(occurrence) = meter.clr(&at, &decoded, peer) {
+            records.occurrence(&at, &Origin::default(), &occurrence, &mut (), peer);
         }
     }
 }

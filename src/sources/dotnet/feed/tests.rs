@@ -1,64 +1,22 @@
 //! Events of captures, handed over as a trace does it: in packets, not in the order of time.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::{Hub, PROVIDER};
-use crate::contract::Update;
-use crate::contract::{OwnSink, Sink, Sinks};
-use crate::model::{Departure, MetricItem, Now, Stamp};
+use crate::contract::Recorded;
+use crate::model::{Now, Stamp};
+use crate::sources::Source;
+use crate::sources::dotnet::Dotnet;
 use crate::sources::dotnet::nettrace::{Event, Reader, Visitor};
 use crate::sources::dotnet::{Config, clr, limits, metrics as m};
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReaders};
-
-/// All updates of all processes.
-#[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Log>>);
-
-#[derive(Default)]
-struct Log {
-    names: Vec<String>,
-    counts: HashMap<MetricItem, u64>,
-    ended: usize,
-}
-
-impl Seen {
-    fn count(&self, item: MetricItem) -> u64 {
-        self.0.lock().unwrap().counts.get(&item).copied().unwrap_or(0)
-    }
-}
-
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        let mut log = self.0.lock().unwrap();
-        match update {
-            Update::Identity(identity) => log.names.push(identity.name),
-            Update::Count { item, more } => *log.counts.entry(item).or_default() += more,
-            _ => {}
-        }
-    }
-}
-
-impl OwnSink for Seen {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn end(&mut self, _: Departure) {
-        self.0.lock().unwrap().ended += 1;
-    }
-}
-
-impl Sinks for Seen {
-    fn open(&self) -> Box<dyn OwnSink> {
-        Box::new(self.clone())
-    }
-}
 
 /// An event of the runtime: LTTng's name, thread, time, payload.
 type Clr = (String, u64, Stamp, Vec<u8>);
@@ -97,9 +55,9 @@ fn at(seconds: u64) -> Now {
     Now { monotonic: Duration::from_secs(seconds), ..Now::default() }
 }
 
-fn hub() -> (Arc<Hub>, Seen, Box<dyn ForeignFeed>) {
-    let seen = Seen::default();
-    let hub = Hub::new(Arc::default(), "here", Arc::new(seen.clone()));
+fn hub() -> (Arc<Hub>, Recorded, Box<dyn ForeignFeed>) {
+    let seen = Recorded::new(&Dotnet::TABLE);
+    let hub = Hub::new(Arc::default(), "here", seen.maker());
     let readers = ForeignReaders::default();
     readers.offer(PROVIDER, hub.reader());
     assert!(readers.of("lttng_ust_libc").is_none());
@@ -133,9 +91,12 @@ fn traces_give_the_figures_of_the_runtime_in_any_order_of_processors() {
     assert_eq!((seen.count(m::UNKNOWN), seen.count(m::BAD)), (0, 0));
     // facts.json: 10 pauses of reason 1, 12 exceptions.
     assert_eq!((seen.count(m::PAUSE_COUNT), seen.count(m::EXCEPTIONS)), (10, 12));
-    assert_eq!(seen.0.lock().unwrap().names, ["dotnet:4711@here"]);
+    assert_eq!(
+        seen.log().identities.iter().map(|id| &*id.name).collect::<Vec<_>>(),
+        ["dotnet:4711@here"]
+    );
     drop(feed);
-    assert_eq!((hub.processes(), seen.0.lock().unwrap().ended), (0, 1));
+    assert_eq!((hub.processes(), seen.log().ended.len()), (0, 1));
 }
 
 #[test]
@@ -146,7 +107,7 @@ fn what_is_streamed_otherwise_is_not_fed() {
     hand(&mut *feed, Some(1), &all[..10]);
     assert_eq!(hub.processes(), 1);
     let streamed = Hub::streamed(&hub, 1);
-    assert_eq!((hub.processes(), seen.0.lock().unwrap().ended), (0, 1));
+    assert_eq!((hub.processes(), seen.log().ended.len()), (0, 1));
     hand(&mut *feed, Some(1), &all);
     assert_eq!(hub.processes(), 0);
     // A process of another host has the same number.

@@ -66,7 +66,7 @@ const FEED_TICK: Duration = Duration::from_secs(1);
 /// Offers to read the runtime's events of traces.
 fn feed(config: Arc<Config>, net: &Net, peers: &Peers, foreign: &ForeignReaders) -> Arc<Hub> {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let hub = Hub::new(config, host.trim(), peers.sinks(false));
+    let hub = Hub::new(config, host.trim(), peers.maker(false));
     foreign.offer(PROVIDER, hub.reader());
     let (ticking, stop) = (Arc::clone(&hub), net.stop().clone());
     net.spawn(async move {

@@ -16,8 +16,8 @@ use super::found::Found;
 use super::lines::Lines;
 use super::reading::{Reading, aligned};
 use crate::clock::now;
-use crate::contract::{Control, Update};
-use crate::contract::{Held, Sink};
+use crate::contract::Control;
+use crate::contract::{Held, Peer};
 use crate::model::Now;
 use crate::net::Peers;
 use crate::net::guard::Guard;
@@ -29,7 +29,7 @@ use crate::sources::dotnet::metrics::{PROFILE_RUN, Request};
 use crate::sources::dotnet::session::{Choice, Command, Failure, Line, Process, Reach};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
 use crate::sources::dotnet::target::{Access, Target, Via};
-use crate::store::{PeerSink, RequestQueue};
+use crate::store::RequestQueue;
 
 /// Time between two ticks.
 const TICK: Duration = Duration::from_secs(1);
@@ -69,7 +69,7 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
             at.monotonic,
             age(&found.target, at),
         ),
-        sink: shared.peers.sink(&queue),
+        peer: shared.peers.peer(&queue),
         ledger: Ledger::new(shared.peers.memory()),
         facts: Facts::new(Arc::clone(&found.target), began_since_start(&found.target, at)),
         parts: Parts::new(&first, Box::new(Threads::new(Arc::clone(&found.target))))
@@ -92,7 +92,7 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
 struct Task {
     found: Found,
     session: Process,
-    sink: PeerSink,
+    peer: Peer,
     queue: Arc<RequestQueue>,
     ledger: Ledger,
     facts: Facts,
@@ -112,7 +112,7 @@ struct Task {
 impl Task {
     async fn run(mut self, wake: &Notify) {
         let at = now();
-        self.sink.set_now(at);
+        self.peer.set_now(at);
         let config = Arc::clone(&self.config.borrow_and_update());
         self.want(&config);
         self.session.reach(at.monotonic, reach(&self.found.access.borrow_and_update()));
@@ -126,7 +126,7 @@ impl Task {
             if self.session.is_over() {
                 break;
             }
-            if !stopping && (self.sink.refused() || self.sink.full()) {
+            if !stopping && self.peer.refusal().is_some() {
                 stopping = true;
                 self.session.stop(now().monotonic);
                 continue;
@@ -157,9 +157,9 @@ impl Task {
                 () = sleep(wait) => {}
             }
         }
-        self.sink.set_now(now());
-        self.facts.report(&self.session, &mut self.parts, &mut self.sink);
-        self.sink.finish(false, self.session.departure());
+        self.peer.set_now(now());
+        self.facts.report(&self.session, &mut self.parts, &mut self.peer);
+        self.peer.finish(false, self.session.departure());
     }
 
     /// When [`Task::step`] must be called at the latest.
@@ -172,7 +172,7 @@ impl Task {
     /// Does what is due.
     fn step(&mut self) {
         let at = now();
-        self.sink.set_now(at);
+        self.peer.set_now(at);
         self.session.advance(at.monotonic);
         if self.main.as_ref().is_some_and(|reading| reading.next() <= at.monotonic) {
             self.read(at);
@@ -182,15 +182,15 @@ impl Task {
         }
         if self.tick <= at.monotonic {
             self.tick = aligned(at.monotonic, TICK);
-            self.facts.tick(at, &mut self.sink);
+            self.facts.tick(at, &mut self.peer);
             if let Some(reading) = &mut self.main {
                 reading.keep(&self.guard);
             }
             if self.session.may_be_silent() {
                 // It is there, and its stream is open.
-                self.sink.update(Update::Message);
+                self.peer.message();
             }
-            self.parts.tick(at, &mut self.sink);
+            self.parts.tick(at, &mut self.peer);
             if self.parts.counters.asks_again(at.monotonic) {
                 self.session.reopen(at.monotonic);
             }
@@ -204,19 +204,19 @@ impl Task {
             }
         }
         self.carry_out();
-        self.bursts.settle(self.session.is_bursting(), self.facts.name(), &mut self.sink);
+        self.bursts.settle(self.session.is_bursting(), self.facts.name(), &mut self.peer);
         if self.main.is_none() {
             self.streamed = None;
         }
-        self.facts.report(&self.session, &mut self.parts, &mut self.sink);
-        self.sink.flush();
+        self.facts.report(&self.session, &mut self.parts, &mut self.peer);
+        self.peer.flush();
     }
 
     fn read(&mut self, at: Now) {
         let Some(reading) = &mut self.main else { return };
         let before = reading.stream.began();
-        let turn = reading.turn(at, &mut self.parts, &mut self.sink);
-        self.sink.count_io(turn.bytes, 0);
+        let turn = reading.turn(at, &mut self.parts, &mut self.peer);
+        self.peer.count_io(turn.bytes, 0);
         if reading.stream.began() && !before {
             self.session.began(at.monotonic, Line::Main);
             let process = u64::from(self.found.target.container_pid);
@@ -229,10 +229,10 @@ impl Task {
             self.session.counted(at.monotonic);
         }
         if turn.bytes > 0 {
-            self.sink.update(Update::Message);
+            self.peer.message();
             let held = Held { own: self.parts.held() + self.bursts.held(), shared: 0 };
             let buffers = reading.held();
-            if let Err(full) = self.ledger.settle(false, buffers, held, &self.sink) {
+            if let Err(full) = self.ledger.settle(false, buffers, held, &self.peer) {
                 reading.discard();
                 self.session.undecodable(at.monotonic, Line::Main, &full.to_string());
             }
@@ -242,7 +242,7 @@ impl Task {
         }
         if let Some(end) = turn.end {
             self.main = None;
-            self.parts.end(&mut self.sink);
+            self.parts.end(&mut self.peer);
             self.session.ended(at.monotonic, Line::Main, end);
         }
     }
@@ -269,7 +269,7 @@ impl Task {
             Ok(exchanged) => exchanged,
             Err(failure) => return self.session.failed(at, line, &failure),
         };
-        self.sink.count_io(exchanged.answer, exchanged.sent);
+        self.peer.count_io(exchanged.answer, exchanged.sent);
         // It was parsed before.
         let Ok(Some((answer, length))) = Answer::parse(&exchanged.input) else { return };
         let opened = answer.session().is_some();
@@ -281,7 +281,7 @@ impl Task {
             exchanged.input.advance(length);
             let (session, client) = self.session.meters();
             let counters = self.session.has_counters();
-            self.parts.stream(session, client, counters, &mut self.sink);
+            self.parts.stream(session, client, counters, &mut self.peer);
             let stream = Stream::default();
             self.main = Some(Reading::new(exchanged.socket, exchanged.input, stream, at));
         }
@@ -290,13 +290,13 @@ impl Task {
     fn read_burst(&mut self, at: Duration) {
         let before = self.bursts.began();
         let turn = self.bursts.turn(at);
-        self.sink.count_io(turn.bytes, 0);
+        self.peer.count_io(turn.bytes, 0);
         if self.bursts.began() && !before {
             self.session.began(at, Line::Burst);
         }
         let held = Held { own: self.parts.held() + self.bursts.held(), shared: 0 };
         let buffers = self.main.as_ref().map_or(0, Reading::held);
-        let full = self.ledger.settle(false, buffers, held, &self.sink).err();
+        let full = self.ledger.settle(false, buffers, held, &self.peer).err();
         if let Some(why) = full.map(|full| full.to_string()).or(turn.fault) {
             self.bursts.discard();
             self.session.undecodable(at, Line::Burst, &why);
@@ -310,26 +310,26 @@ impl Task {
     fn burst(&mut self, at: Duration, length: Duration) -> bool {
         let begins = self.session.burst(at, length);
         if begins {
-            answer(format!("running for {} s", length.as_secs_f64()), &mut self.sink);
+            answer(format!("running for {} s", length.as_secs_f64()), &mut self.peer);
         }
         begins
     }
 
     fn requests(&mut self) {
         let at = now();
-        self.sink.set_now(at);
+        self.peer.set_now(at);
         for request in self.queue.take() {
             let Control::Request(PROFILE_RUN, text) = request else { continue };
             let usual = self.config.borrow().profile_time;
             match Request::parse(&text) {
-                Ok(Request::Reset) => Bursts::reset(&mut self.sink),
+                Ok(Request::Reset) => Bursts::reset(&mut self.peer),
                 Ok(Request::Burst(length)) if self.burst(at.monotonic, length.unwrap_or(usual)) => {
                 }
                 Ok(Request::Burst(_)) if self.session.is_bursting() => {}
                 Ok(Request::Burst(_)) => {
-                    answer("refused: the process is not read".to_owned(), &mut self.sink)
+                    answer("refused: the process is not read".to_owned(), &mut self.peer)
                 }
-                Err(why) => answer(why, &mut self.sink),
+                Err(why) => answer(why, &mut self.peer),
             }
         }
     }
@@ -349,7 +349,7 @@ impl Task {
                 Command::Close(line) => {
                     self.lines.close(line);
                     if line == Line::Main && self.main.take().is_some() {
-                        self.parts.end(&mut self.sink);
+                        self.parts.end(&mut self.peer);
                     }
                 }
             }

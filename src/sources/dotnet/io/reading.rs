@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::model::Now;
 use crate::net::guard::{Guard, Guarded};
 use crate::sources::dotnet::session::End;
@@ -110,12 +110,12 @@ impl Reading {
     }
 
     /// Reads what is there, and decodes it.
-    pub(super) fn turn(&mut self, now: Now, parts: &mut Parts, sink: &mut dyn Sink) -> Turn {
+    pub(super) fn turn(&mut self, now: Now, parts: &mut Parts, peer: &mut Peer) -> Turn {
         let mut turn = Turn::default();
         let clock = ticks();
         if self.first > 0 {
             turn.bytes = std::mem::take(&mut self.first);
-            turn.fault = self.take((now, clock), &[], parts, sink);
+            turn.fault = self.take((now, clock), &[], parts, peer);
         }
         BUFFER.with_borrow_mut(|buffer| {
             buffer.resize(READ, 0);
@@ -126,7 +126,7 @@ impl Reading {
                         turn.bytes += read;
                         let bytes = buffer.get(..read).unwrap_or_default();
                         turn.fault =
-                            turn.fault.take().or(self.take((now, clock), bytes, parts, sink));
+                            turn.fault.take().or(self.take((now, clock), bytes, parts, peer));
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -135,9 +135,9 @@ impl Reading {
             }
         });
         if turn.bytes > 0 {
-            self.stream.report(now, parts, sink);
+            self.stream.report(now, parts, peer);
         } else if !self.is_quiet {
-            parts.quiet(sink);
+            parts.quiet(peer);
         }
         self.is_quiet = turn.bytes == 0;
         if self.stream.is_whole() {
@@ -170,13 +170,13 @@ impl Reading {
         (now, clock): (Now, Ticks),
         bytes: &[u8],
         parts: &mut Parts,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<String> {
         if self.discards {
             return None;
         }
         self.input.extend_from_slice(bytes);
-        let fault = self.stream.feed(now, clock, &mut self.input, parts, sink).err();
+        let fault = self.stream.feed(now, clock, &mut self.input, parts, peer).err();
         if fault.is_some() {
             self.discard();
         }

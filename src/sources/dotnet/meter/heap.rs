@@ -1,7 +1,6 @@
 //! Generations of the heap of one process: counts, times and sizes.
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::RowItem;
 use crate::runtimes::{Layout, Rows, bind};
 use crate::sources::dotnet::clr::gc_reason;
@@ -59,11 +58,11 @@ impl Heap {
         owner: &str,
         generation: u32,
         reason: u32,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let generation = generation.min(2) as usize;
         self.add(generation, 1, 1);
-        self.reasons.add(owner, reason.into(), [1], sink, |key| key.push_str(gc_reason(reason)));
+        self.reasons.add(owner, reason.into(), [1], peer, |key| key.push_str(gc_reason(reason)));
     }
 
     /// Collections of a generation, those of higher ones included.
@@ -91,8 +90,8 @@ impl Heap {
     }
 
     /// Reports what has changed since the last report.
-    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
-        self.reasons.report(sink);
+    pub(super) fn report(&mut self, owner: &str, peer: &mut Peer) {
+        self.reasons.report(peer);
         if !std::mem::take(&mut self.touched) {
             return;
         }
@@ -103,28 +102,28 @@ impl Heap {
                 continue;
             }
             if !std::mem::replace(&mut of.bound, true) {
-                bind(m::GENERATIONS, owner, slot, ("generation", name), sink);
+                bind(m::GENERATIONS, owner, slot, ("generation", name), peer);
                 for item in counters(slot) {
-                    sink.update(Update::RowCount { slot, item: *item, more: 0 });
+                    peer.row_add(slot, *item, 0);
                 }
             }
             for (item, more) in ITEMS.into_iter().zip(sums) {
                 if more > 0 {
-                    sink.update(Update::RowCount { slot, item, more });
+                    peer.row_add(slot, item, more);
                 }
             }
             if let Some(value) = size {
-                sink.update(Update::RowSet { slot, item: m::HEAP_SIZE, value });
+                peer.row_set(slot, m::HEAP_SIZE, value);
             }
         }
     }
 
     /// Frees what an idle process does not need.
-    pub(super) fn clear(&mut self, owner: &str, sink: &mut dyn Sink) {
-        self.report(owner, sink);
-        self.reasons.clear(sink);
+    pub(super) fn clear(&mut self, owner: &str, peer: &mut Peer) {
+        self.report(owner, peer);
+        self.reasons.clear(peer);
         if self.generations.iter().any(|of| of.bound) {
-            sink.update(Update::FreeRows { table: m::GENERATIONS });
+            peer.free_rows(m::GENERATIONS);
         }
         self.generations = Default::default();
     }

@@ -3,7 +3,7 @@
 use super::occurrence::{At, Occurrence};
 use super::system::Deferred;
 use crate::contract::Counters;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::runtimes::{Layout, Open, Rows};
 use crate::sources::dotnet::clr::{Decoded, tier};
 use crate::sources::dotnet::metrics as m;
@@ -55,7 +55,7 @@ impl Jit {
         loaded: &Decoded<'a>,
         figures: &mut Counters,
         deferred: &mut Deferred,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<Occurrence<'a>> {
         let Decoded::MethodLoad { method, size, flags, namespace, name, signature, .. } = *loaded
         else {
@@ -70,7 +70,7 @@ impl Jit {
         let duration = started.map(|started| at.time.saturating_sub(started.at));
         deferred.jit_time += duration.unwrap_or_default();
         let hash = u64::from(flags >> 7 & 7);
-        self.tiers.add(owner, hash, [1], sink, |key| key.push_str(tier(flags)));
+        self.tiers.add(owner, hash, [1], peer, |key| key.push_str(tier(flags)));
         let il_bytes = started.map(|started| started.il_bytes);
         Some(Occurrence::Method { namespace, name, signature, il_bytes, duration, flags })
     }
@@ -81,14 +81,14 @@ impl Jit {
     }
 
     /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
-        self.tiers.report(sink);
+    pub(super) fn report(&mut self, peer: &mut Peer) {
+        self.tiers.report(peer);
     }
 
     /// Frees what an idle process does not need.
-    pub(super) fn clear(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn clear(&mut self, peer: &mut Peer) {
         self.open.shrink();
-        self.tiers.clear(sink);
+        self.tiers.clear(peer);
     }
 
     /// Allocated bytes.

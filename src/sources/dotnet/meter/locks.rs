@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 use super::occurrence::{At, Occurrence};
 use crate::contract::Counters;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::runtimes::{Histogram, Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 
@@ -52,7 +52,7 @@ impl Locks {
         at: &At<'_>,
         told: Option<u64>,
         figures: &mut Counters,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<Occurrence<'static>> {
         let wait = self.open.end(&at.capture_thread);
         let measured = wait.map(|wait| at.time.saturating_sub(wait.began));
@@ -69,7 +69,7 @@ impl Locks {
             None => wait.lock,
         };
         if hash != 0 {
-            self.rows.add(owner, hash, [duration, 1], sink, name);
+            self.rows.add(owner, hash, [duration, 1], peer, name);
         }
         Some(Occurrence::Contention { duration, lock: wait.lock, owner: wait.owner })
     }
@@ -80,16 +80,16 @@ impl Locks {
     }
 
     /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
-        self.histogram.report(sink);
-        self.rows.report(sink);
+    pub(super) fn report(&mut self, peer: &mut Peer) {
+        self.histogram.report(peer);
+        self.rows.report(peer);
     }
 
     /// Frees what an idle process does not need.
-    pub(super) fn clear(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn clear(&mut self, peer: &mut Peer) {
         self.open.shrink();
-        self.histogram.clear(sink);
-        self.rows.clear(sink);
+        self.histogram.clear(peer);
+        self.rows.clear(peer);
     }
 
     /// Allocated bytes.

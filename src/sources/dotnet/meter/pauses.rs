@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use crate::contract::Counters;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::meter::{Latency, MergedLatency};
 use crate::model::Value;
 use crate::runtimes::{Histogram, Longest};
@@ -49,23 +48,18 @@ impl Pauses {
     }
 
     /// Reports what has changed since the last report.
-    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
-        self.histogram.report(sink);
+    pub(super) fn report(&mut self, peer: &mut Peer) {
+        self.histogram.report(peer);
         if let Some(last) = self.last.take() {
-            sink.update(Update::Set { item: m::PAUSE_LAST, value: Value::U64(last) });
-            self.longest.report(sink);
+            peer.set(m::PAUSE_LAST, Value::U64(last));
+            self.longest.report(peer);
         }
     }
 
     /// A second has passed.
-    pub(super) fn tick(
-        &mut self,
-        now: Duration,
-        service: Option<&MergedLatency>,
-        sink: &mut dyn Sink,
-    ) {
+    pub(super) fn tick(&mut self, now: Duration, service: Option<&MergedLatency>, peer: &mut Peer) {
         self.latency.changed(now, service);
-        self.longest.tick(now, sink);
+        self.longest.tick(now, peer);
     }
 
     /// No pause of the last minute is left.
@@ -74,7 +68,7 @@ impl Pauses {
     }
 
     /// Frees what an idle process does not need.
-    pub(super) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.histogram.clear(sink);
+    pub(super) fn clear(&mut self, peer: &mut Peer) {
+        self.histogram.clear(peer);
     }
 }

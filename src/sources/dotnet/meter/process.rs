@@ -6,8 +6,7 @@ use super::counter::Counter;
 use super::occurrence::{At, Occurrence};
 use super::sums::Sums;
 use super::system::{OfGeneration, Report, System};
-use crate::contract::Update;
-use crate::contract::{Sink, start_counters};
+use crate::contract::Peer;
 use crate::meter::MergedLatency;
 use crate::model::MetricItem;
 use crate::sources::dotnet::clr::Decoded;
@@ -64,11 +63,11 @@ impl Meter {
         }
     }
 
-    /// The identity is known: the sink's updates before were [`Update::Identity`]. `name`: the
+    /// The peer is identified. `name`: the
     /// instance name.
-    pub fn start(&mut self, name: &str, sink: &mut dyn Sink) {
+    pub fn start(&mut self, name: &str, peer: &mut Peer) {
         self.name = name.into();
-        start_counters(m::METRICS, sink);
+        peer.start_counters(m::METRICS);
         let Settings { no_counters, from_start, .. } = self.settings;
         let absent = match (no_counters, from_start) {
             (true, true) => 0,
@@ -76,20 +75,20 @@ impl Meter {
             (false, _) => TOTALS,
         };
         for item in COUNTED.into_iter().take(absent) {
-            sink.update(Update::Unset { item });
+            peer.unset(item);
         }
     }
 
     /// Another stream begins: what the one before left open will not end. Sums go on.
-    pub fn stream(&mut self, settings: Settings, sink: &mut dyn Sink) {
+    pub fn stream(&mut self, settings: Settings, peer: &mut Peer) {
         let before = std::mem::replace(&mut self.settings, settings);
         let changes = settings.no_counters != before.no_counters && !settings.from_start;
         if changes && !self.name.is_empty() {
             for (number, item) in COUNTED.into_iter().enumerate() {
                 if settings.no_counters {
-                    sink.update(Update::Unset { item });
+                    peer.unset(item);
                 } else if number >= TOTALS {
-                    sink.update(Update::Count { item, more: 0 });
+                    peer.add(item, 0);
                 }
             }
         }
@@ -110,7 +109,7 @@ impl Meter {
         &mut self,
         at: &At<'_>,
         event: &Decoded<'a>,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<Occurrence<'a>> {
         self.active = true;
         let sums = self.sums.get_or_insert_default();
@@ -130,7 +129,7 @@ impl Meter {
                 self.assemblies = self.assemblies.saturating_sub(1);
                 None
             }
-            event => sums.event(&self.name, at, event, sink),
+            event => sums.event(&self.name, at, event, peer),
         }
     }
 
@@ -147,11 +146,11 @@ impl Meter {
         counter: Counter,
         value: f64,
         interval: f64,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let report = Report { now, counter, value, interval };
         // Most processes are idle: they have no sums.
-        match self.system.report(report, self.settings.runtime_events, sink) {
+        match self.system.report(report, self.settings.runtime_events, peer) {
             Some(OfGeneration::Collections(generation, more)) => {
                 self.sums.get_or_insert_default().heap.count(generation, more);
             }
@@ -166,27 +165,27 @@ impl Meter {
     }
 
     /// Reports the sums since the last report: at the end of a batch of events.
-    pub fn report(&mut self, sink: &mut dyn Sink) {
+    pub fn report(&mut self, peer: &mut Peer) {
         let Self { settings, name, system, sums, assemblies, .. } = self;
         let Some(sums) = sums else { return };
         let assemblies = settings.from_start.then_some(*assemblies);
-        sums.settle(settings.no_counters, system, assemblies, sink);
-        sums.report(name, sink);
+        sums.settle(settings.no_counters, system, assemblies, peer);
+        sums.report(name, peer);
     }
 
     /// A second has passed. `now`: the monotonic clock.
     /// `service`: pauses of all processes of the program, to which those of this one are added.
-    pub fn tick(&mut self, now: Duration, service: Option<&MergedLatency>, sink: &mut dyn Sink) {
-        self.report(sink);
-        self.system.tick(now, sink);
+    pub fn tick(&mut self, now: Duration, service: Option<&MergedLatency>, peer: &mut Peer) {
+        self.report(peer);
+        self.system.tick(now, peer);
         if std::mem::take(&mut self.active) {
             self.last = now;
         }
         let idle = now.saturating_sub(self.last) >= IDLE;
         let Some(sums) = &mut self.sums else { return };
-        sums.pauses.tick(now, service, sink);
+        sums.pauses.tick(now, service, peer);
         if idle {
-            sums.clear(&self.name, sink);
+            sums.clear(&self.name, peer);
             if sums.is_empty() {
                 self.sums = None;
             }
@@ -194,9 +193,9 @@ impl Meter {
     }
 
     /// The stream has ended: gauges have no value until another one reports them.
-    pub fn end(&mut self, sink: &mut dyn Sink) {
-        self.report(sink);
-        self.system.silence(sink);
+    pub fn end(&mut self, peer: &mut Peer) {
+        self.report(peer);
+        self.system.silence(peer);
     }
 
     /// Allocated bytes.

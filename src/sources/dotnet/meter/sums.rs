@@ -11,8 +11,7 @@ use super::system::{Deferred, System, Told, whole};
 use super::types::Types;
 use super::waits::Waits;
 use crate::contract::Counters;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{MetricItem, Value};
 use crate::runtimes::{Layout, Rows};
 use crate::sources::dotnet::clr::{Decoded, Utf16, pause_mode, pool_reason};
@@ -117,7 +116,7 @@ impl Sums {
         owner: &str,
         at: &At<'_>,
         event: &Decoded<'a>,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<Occurrence<'a>> {
         match *event {
             Decoded::Exception { kind, message, hresult, flags, .. } => {
@@ -125,7 +124,7 @@ impl Sums {
                 self.figures.add(m::INNER, (flags & INNER != 0).into());
                 self.figures.add(m::NESTED, (flags & NESTED != 0).into());
                 self.figures.add(m::RETHROWN, (flags & RETHROWN != 0).into());
-                self.exceptions.add(owner, kind, [1], sink);
+                self.exceptions.add(owner, kind, [1], peer);
                 Some(Occurrence::Exception { kind, message, hresult, flags })
             }
             Decoded::CatchStart { .. } => {
@@ -134,11 +133,11 @@ impl Sums {
             }
             Decoded::AllocationTick { amount, kind, amount64, type_name, .. } => {
                 let bytes = if amount64 == 0 { amount.into() } else { amount64 };
-                (!self.sampled).then(|| self.allocation(owner, type_name, kind, bytes, sink))
+                (!self.sampled).then(|| self.allocation(owner, type_name, kind, bytes, peer))
             }
             Decoded::AllocationSampled { kind, type_name, object_size, .. } => {
                 self.sampled = true;
-                Some(self.allocation(owner, type_name, kind, estimate(object_size), sink))
+                Some(self.allocation(owner, type_name, kind, estimate(object_size), peer))
             }
             Decoded::ContentionStart { flags: 0, lock, owner, .. } => {
                 self.locks.begin(at, lock, owner);
@@ -147,14 +146,14 @@ impl Sums {
             Decoded::ContentionStop { flags: 0, duration, .. } => {
                 let told = (duration > 0.0).then(|| whole(duration));
                 self.told.contentions += 1;
-                self.locks.end(owner, at, told, &mut self.figures, sink)
+                self.locks.end(owner, at, told, &mut self.figures, peer)
             }
             Decoded::WaitStart { source, .. } => {
                 self.waits.begin(at, source);
                 None
             }
             Decoded::WaitStop { .. } => {
-                self.waits.end(owner, at, sink);
+                self.waits.end(owner, at, peer);
                 None
             }
             Decoded::JittingStarted { method, il_size, .. } => {
@@ -163,14 +162,14 @@ impl Sums {
             }
             Decoded::MethodLoad { .. } => {
                 let Self { jit, figures, deferred, .. } = self;
-                jit.end(owner, at, event, figures, deferred, sink)
+                jit.end(owner, at, event, figures, deferred, peer)
             }
             _ => {
                 let mut known = Known::default();
-                if self.collection(owner, at, event, &mut known, sink) {
+                if self.collection(owner, at, event, &mut known, peer) {
                     self.known(&known)
                 } else {
-                    self.rare(owner, event, sink)
+                    self.rare(owner, event, peer)
                 }
             }
         }
@@ -182,11 +181,11 @@ impl Sums {
         kind: Utf16<'a>,
         size: u32,
         bytes: u64,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Occurrence<'a> {
         self.deferred.allocated += bytes;
         self.figures.add(m::ALLOC_LARGE, if size == LARGE { bytes } else { 0 });
-        self.allocations.add(owner, kind, [bytes, 1], sink);
+        self.allocations.add(owner, kind, [bytes, 1], peer);
         Occurrence::Allocation { kind, bytes }
     }
 
@@ -198,7 +197,7 @@ impl Sums {
         at: &At<'_>,
         event: &Decoded<'_>,
         known: &mut Known,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> bool {
         let thread = at.capture_thread;
         match *event {
@@ -220,7 +219,7 @@ impl Sums {
                 self.figures.add(m::GC_BACKGROUND, (kind == 1).into());
                 self.figures.add(m::GC_FOREGROUND, (kind == 2).into());
                 self.told.collections.iter_mut().take(depth as usize + 1).for_each(|n| *n += 1);
-                self.heap.collection(owner, depth, reason, sink);
+                self.heap.collection(owner, depth, reason, peer);
                 let start = Start { number: count, generation: depth, reason, kind };
                 *known = self.collections.start(at.time, start);
             }
@@ -278,9 +277,9 @@ impl Sums {
         &mut self,
         owner: &str,
         event: &Decoded<'a>,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<Occurrence<'a>> {
-        let mut set = |item, value| sink.update(Update::Set { item, value });
+        let mut set = |item, value| peer.set(item, value);
         match *event {
             Decoded::Unknown => self.figures.add(m::UNKNOWN, 1),
             Decoded::FinalizersEnd { count, .. } => self.figures.add(m::FINALIZED, count.into()),
@@ -300,20 +299,20 @@ impl Sums {
                 set(m::POOL_TARGET, Value::U64(target.into()));
                 self.figures.add(m::STARVATION, (reason == STARVATION).into());
                 let name = |key: &mut String| key.push_str(pool_reason(reason));
-                self.adjustments.add(owner, reason.into(), [1], sink, name);
+                self.adjustments.add(owner, reason.into(), [1], peer, name);
                 return Some(Occurrence::Adjustment { target, throughput, reason });
             }
             Decoded::GlobalHeap { heaps, mechanisms, pause_mode, memory_load, .. } => {
                 let [.., of_load] = &mut self.gauges;
                 *of_load = Some(memory_load.into());
-                self.mode(heaps > 1, mechanisms & CONCURRENT != 0, pause_mode, sink);
+                self.mode(heaps > 1, mechanisms & CONCURRENT != 0, pause_mode, peer);
             }
             _ => {}
         }
         None
     }
 
-    fn mode(&mut self, server: bool, concurrent: bool, mode: u32, sink: &mut dyn Sink) {
+    fn mode(&mut self, server: bool, concurrent: bool, mode: u32, peer: &mut Peer) {
         let before = self.mode.is_some_and(|(_, concurrent, _)| concurrent);
         let may = mode == INTERACTIVE || mode == SUSTAINED;
         let now = Some((server, concurrent || may || before, mode));
@@ -323,7 +322,7 @@ impl Sums {
         let kind = if server { "server" } else { "workstation" };
         let concurrent = if concurrent || may || before { "concurrent" } else { "not concurrent" };
         let text = format!("{kind}, {concurrent}, {}", pause_mode(mode));
-        sink.update(Update::Set { item: m::GC_MODE, value: Value::Text(text.into()) });
+        peer.set(m::GC_MODE, Value::Text(text.into()));
     }
 
     /// Figures of events that exist as counters too: most count if no counter does.
@@ -332,7 +331,7 @@ impl Sums {
         no_counters: bool,
         system: &mut System,
         assemblies: Option<u32>,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Told { exceptions, contentions, collections } = std::mem::take(&mut self.told);
         let agreed = &mut system.agreed;
@@ -368,43 +367,43 @@ impl Sums {
             && (no_counters || !system.has(Counter::PoolThreads))
         {
             let value = Value::U64(threads.into());
-            sink.update(Update::Set { item: m::POOL_THREADS, value });
+            peer.set(m::POOL_THREADS, value);
         }
         let (size, share) = (self.size.take(), self.share.take());
         if !no_counters {
             return;
         }
         if let Some(size) = size {
-            sink.update(Update::Set { item: m::HEAP_TOTAL, value: Value::U64(size) });
+            peer.set(m::HEAP_TOTAL, Value::U64(size));
         }
         if let Some(share) = share {
-            sink.update(Update::Set { item: m::TIME_IN_GC, value: Value::F64(share) });
+            peer.set(m::TIME_IN_GC, Value::F64(share));
         }
         if let Some(assemblies) = assemblies
             && self.assemblies != assemblies
         {
             self.assemblies = assemblies;
             let value = Value::U64(assemblies.into());
-            sink.update(Update::Set { item: m::ASSEMBLIES, value });
+            peer.set(m::ASSEMBLIES, value);
         }
     }
 
     /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
-        self.figures.report(sink);
+    pub(super) fn report(&mut self, owner: &str, peer: &mut Peer) {
+        self.figures.report(peer);
         for (item, value) in GAUGES.into_iter().zip(&mut self.gauges) {
             if let Some(value) = value.take() {
-                sink.update(Update::Set { item, value: Value::U64(value) });
+                peer.set(item, Value::U64(value));
             }
         }
-        self.heap.report(owner, sink);
-        self.pauses.report(sink);
-        self.exceptions.report(sink);
-        self.allocations.report(sink);
-        self.locks.report(sink);
-        self.adjustments.report(sink);
-        self.jit.report(sink);
-        self.waits.report(sink);
+        self.heap.report(owner, peer);
+        self.pauses.report(peer);
+        self.exceptions.report(peer);
+        self.allocations.report(peer);
+        self.locks.report(peer);
+        self.adjustments.report(peer);
+        self.jit.report(peer);
+        self.waits.report(peer);
     }
 
     /// Another stream begins: what the one before left open will not end.
@@ -417,16 +416,16 @@ impl Sums {
     }
 
     /// Frees what an idle process does not need; percentiles have a minute.
-    pub(super) fn clear(&mut self, owner: &str, sink: &mut dyn Sink) {
+    pub(super) fn clear(&mut self, owner: &str, peer: &mut Peer) {
         self.collections.shrink();
-        self.heap.clear(owner, sink);
-        self.pauses.clear(sink);
-        self.exceptions.clear(sink);
-        self.allocations.clear(sink);
-        self.locks.clear(sink);
-        self.adjustments.clear(sink);
-        self.jit.clear(sink);
-        self.waits.clear(sink);
+        self.heap.clear(owner, peer);
+        self.pauses.clear(peer);
+        self.exceptions.clear(peer);
+        self.allocations.clear(peer);
+        self.locks.clear(peer);
+        self.adjustments.clear(peer);
+        self.jit.clear(peer);
+        self.waits.clear(peer);
     }
 
     /// Bytes beside this value itself.

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::agreed::Agreed;
 use super::counter::Counter;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{MetricItem, Value};
 use crate::sources::dotnet::metrics as m;
 
@@ -130,13 +129,13 @@ pub(super) enum OfGeneration {
 }
 
 /// Adds an increment.
-fn count(item: MetricItem, value: f64, sink: &mut dyn Sink) {
-    add(item, whole(value), sink);
+fn count(item: MetricItem, value: f64, peer: &mut Peer) {
+    add(item, whole(value), peer);
 }
 
-fn add(item: MetricItem, more: u64, sink: &mut dyn Sink) {
+fn add(item: MetricItem, more: u64, peer: &mut Peer) {
     if more > 0 {
-        sink.update(Update::Count { item, more });
+        peer.add(item, more);
     }
 }
 
@@ -172,7 +171,7 @@ impl System {
         &mut self,
         report: Report,
         events: bool,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Option<OfGeneration> {
         let Report { now, counter, value, interval } = report;
         self.seen |= 1 << counter as u32;
@@ -184,24 +183,24 @@ impl System {
         }
         match target(counter) {
             Target::Percent(item) if level && value.is_finite() => {
-                self.gauge(item, Value::F64(value), sink);
+                self.gauge(item, Value::F64(value), peer);
             }
             Target::Level(item, unit) if level => {
-                self.gauge(item, Value::U64(whole(value * unit)), sink);
+                self.gauge(item, Value::U64(whole(value * unit)), peer);
             }
             Target::Total(item) if level => {
-                sink.update(Update::Set { item, value: Value::U64(whole(value)) });
+                peer.set(item, Value::U64(whole(value)));
             }
-            Target::Sum(item, unit) => count(item, value * unit, sink),
-            Target::Event(item, unit) if !events => count(item, value * unit, sink),
+            Target::Sum(item, unit) => count(item, value * unit, peer),
+            Target::Event(item, unit) if !events => count(item, value * unit, peer),
             Target::Size(generation) if level => return self.size(generation, whole(value)),
             Target::Exceptions => {
                 self.agreed.exceptions.counter(whole(value));
-                add(m::EXCEPTIONS, self.agreed.exceptions.take(), sink);
+                add(m::EXCEPTIONS, self.agreed.exceptions.take(), peer);
             }
             Target::Contentions => {
                 self.agreed.contentions.counter(whole(value));
-                add(m::CONTENTION_COUNT, self.agreed.contentions.take(), sink);
+                add(m::CONTENTION_COUNT, self.agreed.contentions.take(), peer);
             }
             Target::Collections(generation) => {
                 let of = self.agreed.collections.get_mut(generation)?;
@@ -220,27 +219,27 @@ impl System {
         (known.replace(size) != Some(size)).then_some(OfGeneration::Size(generation, size))
     }
 
-    fn gauge(&mut self, item: MetricItem, value: Value, sink: &mut dyn Sink) {
+    fn gauge(&mut self, item: MetricItem, value: Value, peer: &mut Peer) {
         self.gauges |= 1 << item.get();
-        sink.update(Update::Set { item, value });
+        peer.set(item, value);
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, now: Duration, sink: &mut dyn Sink) {
+    pub(super) fn tick(&mut self, now: Duration, peer: &mut Peer) {
         self.seconds = self.seconds.saturating_add(1);
         let (last, interval) = self.last;
         if self.gauges != 0 && now.saturating_sub(last).as_secs_f64() > SILENCE * interval.max(1.0)
         {
-            self.silence(sink);
+            self.silence(peer);
         }
     }
 
     /// Gauges have no value until they are reported again.
-    pub(super) fn silence(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn silence(&mut self, peer: &mut Peer) {
         let mut left = std::mem::take(&mut self.gauges);
         while left != 0 {
             if let Ok(item) = u16::try_from(left.trailing_zeros()) {
-                sink.update(Update::Unset { item: MetricItem::new(item) });
+                peer.unset(MetricItem::new(item));
             }
             left &= left - 1;
         }

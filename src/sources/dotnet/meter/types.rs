@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::runtimes::{Layout, Rows};
 use crate::sources::dotnet::clr::Utf16;
 use crate::sources::dotnet::limits::TEXT;
@@ -23,25 +23,19 @@ impl<const N: usize> Types<N> {
 
     /// Adds to the sums of a type.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        owner: &str,
-        kind: Utf16<'_>,
-        more: [u64; N],
-        sink: &mut dyn Sink,
-    ) {
+    pub(super) fn add(&mut self, owner: &str, kind: Utf16<'_>, more: [u64; N], peer: &mut Peer) {
         let hash = self.hasher.hash_one(kind.bytes());
-        self.rows.add(owner, hash, more, sink, |key| kind.push_to(key, TEXT));
+        self.rows.add(owner, hash, more, peer, |key| kind.push_to(key, TEXT));
     }
 
     /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
-        self.rows.report(sink);
+    pub(super) fn report(&mut self, peer: &mut Peer) {
+        self.rows.report(peer);
     }
 
     /// Frees what an idle process does not need.
-    pub(super) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.rows.clear(sink);
+    pub(super) fn clear(&mut self, peer: &mut Peer) {
+        self.rows.clear(peer);
     }
 
     /// Allocated bytes.

@@ -1,7 +1,7 @@
 //! Waits of threads that are no waits for locks.
 
 use super::occurrence::At;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::runtimes::{Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 
@@ -30,12 +30,12 @@ impl Waits {
     }
 
     /// The wait of the thread ends.
-    pub(super) fn end(&mut self, owner: &str, at: &At<'_>, sink: &mut dyn Sink) {
+    pub(super) fn end(&mut self, owner: &str, at: &At<'_>, peer: &mut Peer) {
         let Some((began, source)) = self.open.end(&at.capture_thread) else { return };
         let time = at.time.saturating_sub(began);
         let name = if source == MONITOR { "monitor" } else { "other" };
         let hash = u64::from(source == MONITOR);
-        self.rows.add(owner, hash, [time], sink, |key| key.push_str(name));
+        self.rows.add(owner, hash, [time], peer, |key| key.push_str(name));
     }
 
     /// Another stream begins.
@@ -44,14 +44,14 @@ impl Waits {
     }
 
     /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
-        self.rows.report(sink);
+    pub(super) fn report(&mut self, peer: &mut Peer) {
+        self.rows.report(peer);
     }
 
     /// Frees what an idle process does not need.
-    pub(super) fn clear(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn clear(&mut self, peer: &mut Peer) {
         self.open.shrink();
-        self.rows.clear(sink);
+        self.rows.clear(peer);
     }
 
     /// Allocated bytes.

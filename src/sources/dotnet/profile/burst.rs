@@ -7,8 +7,7 @@ use bytes::BytesMut;
 use super::methods::Methods;
 use super::samples::Samples;
 use super::weigh::Weighed;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics as m;
@@ -149,7 +148,7 @@ impl Profile {
 
     /// Ends the burst: reports its time in rows of `owner`, the instance of the process. `why`: what
     /// went wrong. Returns the answer to the request.
-    pub fn finish(&mut self, why: Option<&str>, owner: &str, sink: &mut dyn Sink) -> String {
+    pub fn finish(&mut self, why: Option<&str>, owner: &str, peer: &mut Peer) -> String {
         let Some(burst) = self.burst.take() else { return String::new() };
         let whole = burst.reader.ended();
         let lost = burst.reader.losses();
@@ -158,14 +157,14 @@ impl Profile {
         let named = weighed.named(&samples, &self.methods);
         let known = self.methods.len();
         let refused = self.methods.settle();
-        super::report::rows(&named, owner, sink);
+        super::report::rows(&named, owner, peer);
         for (item, more) in [
             (m::SAMPLES, samples.all),
             (m::BURSTS, 1),
             (m::UNKNOWN_FRAMES, named.unknown),
             (m::PROFILE_CPU, weighed.time),
         ] {
-            sink.update(Update::Count { item, more });
+            peer.add(item, more);
         }
         super::report::answer(&super::report::Burst {
             samples: samples.all,

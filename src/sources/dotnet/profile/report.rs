@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use super::weigh::Named;
 use crate::catalogue::OTHER;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{RowItem, TableId};
 use crate::sources::dotnet::metrics as m;
 
@@ -30,29 +29,29 @@ pub(super) struct Burst<'a> {
 
 /// Adds the time of stacks and methods to their rows, `OWNER::NAME`, those with most first. What has no
 /// row is in `OWNER::other`.
-pub(super) fn rows(named: &Named, owner: &str, sink: &mut dyn Sink) {
+pub(super) fn rows(named: &Named, owner: &str, peer: &mut Peer) {
     let mut stacks: Vec<(&str, u64)> = named.stacks.iter().map(|(n, t)| (&**n, *t)).collect();
     stacks.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then(a.cmp(b)));
     stacks.extend((named.other > 0).then_some((OTHER, named.other)));
     for (name, time) in stacks {
-        add(m::STACKS, owner, ("stack", name), &[(m::STACK_SAMPLES, time)], sink);
+        add(m::STACKS, owner, ("stack", name), &[(m::STACK_SAMPLES, time)], peer);
     }
     let mut methods: Vec<(&str, (u64, u64))> =
         named.methods.iter().map(|(name, times)| (&**name, *times)).collect();
     methods.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then(a.cmp(b)));
     for (name, (own, total)) in methods {
         let more = [(m::METHOD_SELF, own), (m::METHOD_TOTAL, total)];
-        add(m::METHODS, owner, ("method", name), &more, sink);
+        add(m::METHODS, owner, ("method", name), &more, peer);
     }
     for table in [m::STACKS, m::METHODS] {
-        sink.update(Update::FreeRows { table });
+        peer.free_rows(table);
     }
 }
 
 /// What bursts have brought is forgotten: rows begin anew.
-pub fn forget_rows(sink: &mut dyn Sink) {
+pub fn forget_rows(peer: &mut Peer) {
     for table in [m::STACKS, m::METHODS] {
-        sink.update(Update::ForgetRows { table });
+        peer.forget_rows(table);
     }
 }
 
@@ -64,14 +63,14 @@ fn add(
     owner: &str,
     label: (&'static str, &str),
     more: &[(RowItem, u64)],
-    sink: &mut dyn Sink,
+    peer: &mut Peer,
 ) {
     let key = [owner, "::", label.1].concat();
-    sink.update(Update::Row { table, slot: SLOT, key: Some(&key) });
+    peer.row(table, SLOT, Some(&key));
     let labels = [("process", owner), label];
-    sink.update(Update::RowLabels { table, slot: SLOT, labels: &labels });
+    peer.row_labels(table, SLOT, &labels);
     for (item, more) in more.iter().filter(|(_, more)| *more > 0) {
-        sink.update(Update::RowCount { slot: SLOT, item: *item, more: *more });
+        peer.row_add(SLOT, *item, *more);
     }
 }
 

@@ -1,14 +1,14 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Read;
 
 use bytes::BytesMut;
 
 use super::{Clock, Profile};
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Recorded;
 use crate::model::RowItem;
-use crate::sources::dotnet::limits;
+use crate::sources::Source;
 use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::{Dotnet, limits};
 
 /// A stream of the corpus without the answer before it.
 fn stream(name: &str) -> Vec<u8> {
@@ -41,56 +41,24 @@ impl Clock for Fake {
     }
 }
 
+fn time(rows: &Recorded, item: RowItem, name: &str) -> u64 {
+    rows.cell(item, name).unwrap_or_default()
+}
+
+fn sum(rows: &Recorded, item: RowItem) -> u64 {
+    rows.rows(item).values().sum()
+}
+
+fn recorded() -> Recorded {
+    Recorded::new(&Dotnet::TABLE)
+}
+
 /// Slots of a session: what is bound to others is lost.
 const SLOTS: u32 = 32_768;
 
-/// Rows by name, and counts.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Rows {
-    bound: HashMap<(usize, u32), String>,
-    rows: BTreeMap<(u16, usize, String), u64>,
-    counts: BTreeMap<u16, u64>,
-}
-
-impl Sink for Rows {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            Update::Row { table, slot, key } => {
-                assert!(slot < SLOTS);
-                let name = key.and_then(|key| key.strip_prefix("w:7::")).expect("its own row");
-                self.bound.insert((table.index(), slot), name.to_owned());
-            }
-            Update::RowCount { slot, item, more } => {
-                let table = item.table().index();
-                let name = self.bound[&(table, slot)].clone();
-                *self.rows.entry((item.get(), table, name)).or_default() += more;
-            }
-            Update::Count { item, more } => *self.counts.entry(item.get()).or_default() += more,
-            Update::RowLabels { table, slot, labels: [("process", OWNER), (_, name)] } => {
-                assert_eq!(self.bound[&(table.index(), slot)], *name);
-            }
-            Update::FreeRows { .. } => self.bound.clear(),
-            Update::ForgetRows { table } => self.rows.retain(|(_, of, _), _| *of != table.index()),
-            update => panic!("{update:?}"),
-        }
-    }
-}
-
-impl Rows {
-    fn time(&self, item: RowItem, name: &str) -> u64 {
-        let key = (item.get(), item.table().index(), name.to_owned());
-        self.rows.get(&key).copied().unwrap_or_default()
-    }
-
-    fn sum(&self, of: RowItem) -> u64 {
-        let of = (of.get(), of.table().index());
-        self.rows.iter().filter(|((i, t, _), _)| (*i, *t) == of).map(|(_, time)| time).sum()
-    }
-}
-
 /// A burst in pieces of some size.
-fn burst(bytes: &[u8], piece: usize, clock: &mut Fake) -> (Rows, String, Profile) {
-    let (mut profile, mut rows) = (Profile::default(), Rows::default());
+fn burst(bytes: &[u8], piece: usize, clock: &mut Fake) -> (Recorded, String, Profile) {
+    let (mut profile, mut rows) = (Profile::default(), recorded());
     profile.begin(clock);
     let mut input = BytesMut::new();
     for piece in bytes.chunks(piece) {
@@ -127,16 +95,16 @@ fn stacks_are_those_of_another_decoder() {
 #[test]
 fn without_a_clock_only_what_does_not_wait_counts() {
     let (rows, answer, _) = burst(&stream("profile-9"), 4096, &mut Fake::default());
-    let ms = |name| rows.time(m::STACK_SAMPLES, name) / 1_000_000;
+    let ms = |name| time(&rows, m::STACK_SAMPLES, name) / 1_000_000;
     assert_eq!((ms(ALPHA), ms(GAMMA)), (162, 65));
     assert!(answer.starts_with("done: 1083 samples"), "{answer}");
     assert!(answer.contains("could not be read for 1083 samples"), "{answer}");
-    let waiting = |(_, _, name): &&(u16, usize, String)| {
+    let waiting = |(_, name): &&(RowItem, String)| {
         name.ends_with("Thread.Join") || name.ends_with("Sys.Read")
     };
-    assert_eq!(rows.rows.keys().find(waiting), None);
-    assert_eq!(rows.counts[&m::SAMPLES.get()], 1083);
-    assert_eq!(rows.counts[&m::PROFILE_CPU.get()], rows.sum(m::STACK_SAMPLES));
+    assert_eq!(rows.log().rows.keys().find(waiting), None);
+    assert_eq!(rows.count(m::SAMPLES), 1083);
+    assert_eq!(rows.count(m::PROFILE_CPU), sum(&rows, m::STACK_SAMPLES));
 }
 
 #[test]
@@ -148,20 +116,20 @@ fn a_threads_time_goes_to_its_samples_that_run() {
         let mut fake = clock(true);
         let (rows, answer, _) = burst(&stream("profile-9"), piece, &mut fake);
         let used: u64 = fake.calls.values().map(|calls| calls * 7_000_003).sum();
-        assert_eq!(rows.sum(m::STACK_SAMPLES), used, "{piece}");
-        assert_eq!(rows.counts[&m::PROFILE_CPU.get()], used);
-        assert_eq!(rows.sum(m::METHOD_SELF), used - rows.time(m::STACK_SAMPLES, "unknown"));
+        assert_eq!(sum(&rows, m::STACK_SAMPLES), used, "{piece}");
+        assert_eq!(rows.count(m::PROFILE_CPU), used);
+        assert_eq!(sum(&rows, m::METHOD_SELF), used - time(&rows, m::STACK_SAMPLES, "unknown"));
         assert!(!answer.contains("could not be read"), "{answer}");
         let (alpha, gamma) =
-            (rows.time(m::STACK_SAMPLES, ALPHA), rows.time(m::STACK_SAMPLES, GAMMA));
+            (time(&rows, m::STACK_SAMPLES, ALPHA), time(&rows, m::STACK_SAMPLES, GAMMA));
         assert!(alpha > gamma && gamma > 0, "{alpha} {gamma}");
-        assert_eq!(rows.time(m::METHOD_TOTAL, "W.Beta"), rows.time(m::METHOD_TOTAL, "W.Alpha"));
-        assert_eq!(rows.time(m::METHOD_SELF, "W.Beta"), 0);
+        assert_eq!(time(&rows, m::METHOD_TOTAL, "W.Beta"), time(&rows, m::METHOD_TOTAL, "W.Alpha"));
+        assert_eq!(time(&rows, m::METHOD_SELF, "W.Beta"), 0);
         // A thread whose time before is not known begins with the second batch.
         let mut fake = clock(false);
         let (rows, ..) = burst(&stream("profile-9"), piece, &mut fake);
         let used: u64 = fake.calls.values().map(|calls| (calls - 1) * 7_000_003).sum();
-        assert!(rows.sum(m::STACK_SAMPLES) >= used, "{piece}");
+        assert!(sum(&rows, m::STACK_SAMPLES) >= used, "{piece}");
     }
 }
 
@@ -169,7 +137,7 @@ fn a_threads_time_goes_to_its_samples_that_run() {
 fn what_a_thread_does_after_the_samples_is_not_in_them() {
     let bytes = stream("profile-9");
     let mut clock = Fake { each: Some(1_000_000_000), ..Fake::default() };
-    let (mut profile, mut rows) = (Profile::default(), Rows::default());
+    let (mut profile, mut rows) = (Profile::default(), recorded());
     clock.all = Some(HashMap::new());
     profile.begin(&mut clock);
     clock.all = Some((0..100_000).map(|thread| (thread, 5_000_000)).collect());
@@ -179,7 +147,7 @@ fn what_a_thread_does_after_the_samples_is_not_in_them() {
     profile.finish(None, OWNER, &mut rows);
     assert!(!profile.is_running());
     let threads = clock.calls.len() as u64;
-    assert_eq!(rows.sum(m::STACK_SAMPLES), threads * 5_000_000);
+    assert_eq!(sum(&rows, m::STACK_SAMPLES), threads * 5_000_000);
 }
 
 #[test]
@@ -193,10 +161,10 @@ fn methods_stay_between_bursts_and_the_burst_goes() {
     profile.begin(&mut clock);
     profile.feed(&mut BytesMut::from(&bytes[..60_000]), &mut clock).expect("sound");
     assert!(profile.held() > kept);
-    let mut rows = Rows::default();
+    let mut rows = recorded();
     let answer = profile.finish(Some("the connection ended"), OWNER, &mut rows);
     assert!(answer.starts_with("failed: the connection ended: "), "{answer}");
-    assert!(rows.time(m::STACK_SAMPLES, GAMMA) > 0, "{:?}", rows.rows);
+    assert!(time(&rows, m::STACK_SAMPLES, GAMMA) > 0, "{:?}", rows.log().rows);
     assert!(profile.held() <= kept + 4096);
     assert_eq!(profile.finish(None, OWNER, &mut rows), "");
 }
@@ -204,24 +172,24 @@ fn methods_stay_between_bursts_and_the_burst_goes() {
 #[test]
 fn a_reset_takes_the_rows_away_and_gives_their_places_to_others() {
     let bytes = stream("profile-9");
-    let (mut profile, mut rows) = (Profile::default(), Rows::default());
-    let mut again = |rows: &mut Rows| {
+    let (mut profile, mut rows) = (Profile::default(), recorded());
+    let mut again = |rows: &mut Recorded| {
         let mut clock = Fake::default();
         profile.begin(&mut clock);
         profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
         profile.finish(None, OWNER, rows);
     };
     again(&mut rows);
-    let once = rows.rows.clone();
+    let once = rows.log().rows.clone();
     again(&mut rows);
-    assert_eq!(rows.time(m::STACK_SAMPLES, ALPHA), 2 * 162_000_000);
+    assert_eq!(time(&rows, m::STACK_SAMPLES, ALPHA), 2 * 162_000_000);
     super::forget_rows(&mut rows);
-    assert_eq!(rows.rows.len(), 0);
+    assert_eq!(rows.log().rows.len(), 0);
     let mut clock = Fake::default();
     profile.begin(&mut clock);
     profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
     profile.finish(None, OWNER, &mut rows);
-    assert_eq!(rows.rows, once);
+    assert_eq!(rows.log().rows, once);
 }
 
 #[test]
@@ -233,11 +201,11 @@ fn no_time_is_lost_with_more_methods_than_slots() {
         other: 7,
         ..Default::default()
     };
-    let mut rows = Rows::default();
+    let mut rows = recorded();
     super::report::rows(&named, OWNER, &mut rows);
     let all = (1..=many).sum::<u64>();
-    assert_eq!((rows.sum(m::STACK_SAMPLES), rows.sum(m::METHOD_SELF)), (all + 7, all));
-    assert_eq!(rows.sum(m::METHOD_TOTAL), all + many);
+    assert_eq!((sum(&rows, m::STACK_SAMPLES), sum(&rows, m::METHOD_SELF)), (all + 7, all));
+    assert_eq!(sum(&rows, m::METHOD_TOTAL), all + many);
 }
 
 #[test]
@@ -259,9 +227,9 @@ fn any_cut_and_any_change_of_a_stream_is_survived() {
         let (mut profile, mut clock) = (Profile::default(), Fake::default());
         profile.begin(&mut clock);
         let _ = profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock);
-        let mut rows = Rows::default();
+        let mut rows = recorded();
         profile.finish(None, OWNER, &mut rows);
-        assert!(rows.sum(m::STACK_SAMPLES) == rows.counts[&m::PROFILE_CPU.get()]);
+        assert!(sum(&rows, m::STACK_SAMPLES) == rows.count(m::PROFILE_CPU));
     }
 }
 

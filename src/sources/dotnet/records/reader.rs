@@ -8,8 +8,7 @@ use super::settings::Settings;
 use super::threads::ThreadNames;
 use super::waiting::Waiting;
 use super::writer::Writer;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::events::flags::POINT;
 use crate::model::cut;
 use crate::model::{EventKindId, Stamp};
@@ -58,9 +57,9 @@ impl Records {
         self.settings = settings;
     }
 
-    /// A new stream of the process begins, with the same sink: event types have new numbers.
-    pub fn restart(&mut self, sink: &mut dyn Sink) {
-        self.waiting.restart(sink);
+    /// A new stream of the process begins, with the same peer: event types have new numbers.
+    pub fn restart(&mut self, peer: &mut Peer) {
+        self.waiting.restart(peer);
         self.classes = Vec::new();
     }
 
@@ -71,14 +70,14 @@ impl Records {
         origin: &Origin<'_>,
         occurrence: &Occurrence<'_>,
         lookup: &mut dyn Lookup,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Some(kind) = occurrence::kind(occurrence, &self.settings) else { return };
         if !self.allows(kind, at.stamp) {
             return;
         }
         let Some(batch) = self.waiting.batch(kind) else { return };
-        let mut to = Writer { batch, sink };
+        let mut to = Writer { batch, peer };
         to.begin(at.stamp, POINT, origin);
         to.thread(at.thread, self.threads.get(at.thread, at.stamp, lookup));
         occurrence::write(occurrence, at.method, &mut to);
@@ -87,7 +86,7 @@ impl Records {
             lookup.stack(origin.stack, &mut stack);
             to.text(m::P_STACK, cut(&stack, RECORD_STACK));
         }
-        self.waiting.complete(kind, sink);
+        self.waiting.complete(kind, peer);
     }
 
     /// An event of a provider whose events become records.
@@ -96,41 +95,41 @@ impl Records {
         event: &Event<'_>,
         stamp: Stamp,
         lookup: &mut dyn Lookup,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         if is_message(event.event_type) {
-            return self.source_message(event, stamp, sink);
+            return self.source_message(event, stamp, peer);
         }
         if !self.allows(m::APPLICATION, stamp) {
             return;
         }
         let at = event.event_type.index as usize;
         if !matches!(self.classes.get(at), Some(Some(class)) if class.is_of(event.event_type)) {
-            self.define(event, sink);
+            self.define(event, peer);
         }
         let Some(Some(class)) = self.classes.get(at) else { return };
         let Some(batch) = self.waiting.batch(m::APPLICATION) else { return };
         class.begin(event, stamp, batch, |batch, flags| {
             let Event { stack, activity, related, .. } = *event;
-            Writer { batch, sink }.begin(stamp, flags, &Origin { stack, activity, related });
+            Writer { batch, peer }.begin(stamp, flags, &Origin { stack, activity, related });
         });
         let name = self.threads.get(event.thread, stamp, lookup);
         if !name.is_empty() {
-            Writer { batch, sink }.text(m::P_THREAD_NAME, name);
+            Writer { batch, peer }.text(m::P_THREAD_NAME, name);
         }
-        let whole = pack(event, class, &mut self.buffers, batch, sink);
+        let whole = pack(event, class, &mut self.buffers, batch, peer);
         self.bad += u64::from(!whole);
-        self.waiting.complete(m::APPLICATION, sink);
+        self.waiting.complete(m::APPLICATION, peer);
     }
 
     #[cold]
-    fn define(&mut self, event: &Event<'_>, sink: &mut dyn Sink) {
+    fn define(&mut self, event: &Event<'_>, peer: &mut Peer) {
         let at = event.event_type.index as usize;
         // The number of types of a stream is limited (limits::EVENT_TYPES).
         if self.classes.len() <= at {
             self.classes.resize_with(at + 1, || None);
         }
-        let class = self.definitions.class(event.event_type, sink);
+        let class = self.definitions.class(event.event_type, peer);
         if let Some(place) = self.classes.get_mut(at) {
             *place = Some(Box::new(class));
         }
@@ -138,21 +137,21 @@ impl Records {
 
     /// An EventSource of the process reports an error of its own.
     #[cold]
-    fn source_message(&mut self, event: &Event<'_>, stamp: Stamp, sink: &mut dyn Sink) {
+    fn source_message(&mut self, event: &Event<'_>, stamp: Stamp, peer: &mut Peer) {
         let text = message(event.event_type, event.payload, RECORD_MESSAGE);
-        sink.update(Update::Error(&text));
-        self.session_report(stamp, &text, sink);
+        peer.error(&text);
+        self.session_report(stamp, &text, peer);
     }
 
     /// A report about reading the process, in words.
-    pub fn session_report(&mut self, stamp: Stamp, message: &str, sink: &mut dyn Sink) {
+    pub fn session_report(&mut self, stamp: Stamp, message: &str, peer: &mut Peer) {
         if !self.allows(m::SESSION, stamp) {
             return;
         }
         let Some(batch) = self.waiting.batch(m::SESSION) else { return };
         batch.record(stamp, POINT);
-        Writer { batch, sink }.text(m::P_MESSAGE, cut(message, RECORD_MESSAGE));
-        self.waiting.complete(m::SESSION, sink);
+        Writer { batch, peer }.text(m::P_MESSAGE, cut(message, RECORD_MESSAGE));
+        self.waiting.complete(m::SESSION, peer);
     }
 
     /// An event has the flag *sorted*: none that follows it in the stream is older.
@@ -162,20 +161,20 @@ impl Records {
     }
 
     /// Appends the records that no older one can follow: after each piece of the stream.
-    pub fn release_sorted(&mut self, sink: &mut dyn Sink) {
-        self.waiting.release(false, sink);
-        self.report(sink);
+    pub fn release_sorted(&mut self, peer: &mut Peer) {
+        self.waiting.release(false, peer);
+        self.report(peer);
     }
 
     /// Appends all records: at the end of a batch, when the process has nothing more to send for
     /// now, and at the end of the session. After a call without records the memory is freed.
-    pub fn release(&mut self, sink: &mut dyn Sink) {
+    pub fn release(&mut self, peer: &mut Peer) {
         if self.waiting.is_empty() {
             self.threads.release();
             self.buffers = Buffers::default();
         }
-        self.waiting.release(true, sink);
-        self.report(sink);
+        self.waiting.release(true, peer);
+        self.report(peer);
     }
 
     /// Bytes allocated.
@@ -189,11 +188,11 @@ impl Records {
             + self.classes.iter().flatten().map(|class| class.memory()).sum::<usize>()
     }
 
-    fn report(&mut self, sink: &mut dyn Sink) {
+    fn report(&mut self, peer: &mut Peer) {
         for (item, count) in [(m::MISSED, &mut self.missed), (m::BAD, &mut self.bad)] {
             let more = std::mem::take(count);
             if more > 0 {
-                sink.update(Update::Count { item, more });
+                peer.add(item, more);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::lookup::Origin;
 use super::text::{push_guid, push_utf16};
 use crate::contract::ParamId;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::events::flags::{ID, PARENT};
 use crate::events::{Batch, TextWriter};
 use crate::model::{ParamItem, Stamp};
@@ -12,7 +12,7 @@ use crate::sources::dotnet::metrics::{P_ID, P_PARENT, P_THREAD, P_THREAD_NAME};
 /// The newest record of a batch.
 pub(super) struct Writer<'w> {
     pub(super) batch: &'w mut Batch,
-    pub(super) sink: &'w dyn Sink,
+    pub(super) peer: &'w Peer,
 }
 
 impl Writer<'_> {
@@ -33,7 +33,7 @@ impl Writer<'_> {
 
     /// Adds a number, given as its bits in the type of its parameter.
     pub(super) fn number(&mut self, item: ParamItem, bits: u64) {
-        if let Some((pmid, ty)) = self.sink.param(ParamId::Item(item)) {
+        if let Some((pmid, ty)) = self.peer.param(ParamId::Item(item)) {
             self.batch.number(pmid, ty, bits);
         }
     }
@@ -47,7 +47,7 @@ impl Writer<'_> {
 
     /// Adds a text that is not empty.
     pub(super) fn text(&mut self, item: ParamItem, text: &str) {
-        if let (false, Some((pmid, _))) = (text.is_empty(), self.sink.param(ParamId::Item(item))) {
+        if let (false, Some((pmid, _))) = (text.is_empty(), self.peer.param(ParamId::Item(item))) {
             self.batch.text(pmid, text);
         }
     }
@@ -70,7 +70,7 @@ impl Writer<'_> {
 
     /// Adds the text that `write` writes.
     pub(super) fn write(&mut self, item: ParamItem, write: impl FnOnce(&mut TextWriter<'_>)) {
-        if let Some((pmid, _)) = self.sink.param(ParamId::Item(item)) {
+        if let Some((pmid, _)) = self.peer.param(ParamId::Item(item)) {
             self.batch.begin_text();
             write(&mut self.batch.text_writer());
             self.batch.end_text(pmid);

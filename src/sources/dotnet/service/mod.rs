@@ -1,7 +1,7 @@
 //! The program of a process: what the store does not add by itself (`apm.dotnet.service.*`).
 
 use super::metrics as m;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::meter::MergedLatency;
 use crate::model::Now;
 
@@ -15,8 +15,8 @@ pub(super) fn program(instance: &str) -> &str {
 }
 
 /// A second has passed: the percentiles of pauses of the program are reported.
-pub(super) fn tick(now: Now, pauses: &MergedLatency, sink: &mut dyn Sink) {
+pub(super) fn tick(now: Now, pauses: &MergedLatency, peer: &mut Peer) {
     let items =
         [m::SERVICE_PAUSE_P50, m::SERVICE_PAUSE_P95, m::SERVICE_PAUSE_P99, m::SERVICE_PAUSE_MAX];
-    pauses.report(now.monotonic, (SLOT, items), 1000, |update| sink.update(update));
+    pauses.report(now.monotonic, (SLOT, items), 1000, peer);
 }

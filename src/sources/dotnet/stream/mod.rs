@@ -18,8 +18,7 @@ use bytes::BytesMut;
 
 use super::metrics as m;
 use super::nettrace::Reader;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{MetricItem, Now, Value};
 use visit::{State, Visit};
 
@@ -45,10 +44,10 @@ impl Stream {
         ticks: Ticks,
         input: &mut BytesMut,
         parts: &mut Parts,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), String> {
         self.state.clock.at(now, ticks);
-        let mut visit = Visit { state: &mut self.state, parts, sink, now };
+        let mut visit = Visit { state: &mut self.state, parts, peer, now };
         self.reader.feed(input, &mut visit).map_err(|error| error.to_string())
     }
 
@@ -75,31 +74,31 @@ impl Stream {
     }
 
     /// Ends a batch: sums reach the metrics.
-    pub fn report(&mut self, now: Now, parts: &mut Parts, sink: &mut dyn Sink) {
+    pub fn report(&mut self, now: Now, parts: &mut Parts, peer: &mut Peer) {
         let bytes = self.reader.offset();
         let lost = self.reader.losses().lost();
-        let count = |item: MetricItem, more: u64, sink: &mut dyn Sink| {
+        let count = |item: MetricItem, more: u64, peer: &mut Peer| {
             if more > 0 {
-                sink.update(Update::Count { item, more });
+                peer.add(item, more);
             }
         };
-        count(m::BYTES, bytes - std::mem::replace(&mut self.bytes, bytes), sink);
-        count(m::LOST, lost - std::mem::replace(&mut self.lost, lost), sink);
+        count(m::BYTES, bytes - std::mem::replace(&mut self.bytes, bytes), peer);
+        count(m::LOST, lost - std::mem::replace(&mut self.lost, lost), peer);
         let events = self.reader.events();
         let events = events - std::mem::replace(&mut self.events, events);
-        count(m::EVENTS, events, sink);
-        count(m::UNKNOWN, std::mem::take(&mut self.state.unknown), sink);
-        count(m::BAD, std::mem::take(&mut self.state.bad), sink);
+        count(m::EVENTS, events, peer);
+        count(m::UNKNOWN, std::mem::take(&mut self.state.unknown), peer);
+        count(m::BAD, std::mem::take(&mut self.state.bad), peer);
         let newest = std::mem::take(&mut self.state.newest);
         if events > 0
             && let Some(lag) = self.state.clock.age(newest)
         {
-            sink.update(Update::Set { item: m::LAG, value: Value::U64(lag) });
+            peer.set(m::LAG, Value::U64(lag));
         }
         while let Some(report) = parts.counters.report() {
-            parts.records.session_report(self.state.clock.stamp(report.time), &report.text, sink);
+            parts.records.session_report(self.state.clock.stamp(report.time), &report.text, peer);
         }
-        parts.report(now, sink);
+        parts.report(now, peer);
     }
 
     /// Bytes in use.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::frames::Frames;
-use crate::contract::Sink;
+use crate::contract::Peer;
 pub use crate::meter::MergedLatencies;
 use crate::meter::MergedLatency;
 use crate::model::Now;
@@ -65,9 +65,9 @@ impl Parts {
     }
 
     /// The process is an instance of this name.
-    pub fn start(&mut self, name: &str, sink: &mut dyn Sink) {
+    pub fn start(&mut self, name: &str, peer: &mut Peer) {
         self.service = self.latencies.as_ref().and_then(|all| all.of(service::program(name)));
-        self.meter.start(name, sink);
+        self.meter.start(name, peer);
         self.counters.start(name);
     }
 
@@ -78,39 +78,39 @@ impl Parts {
 
     /// Another stream begins. `session` and `client`: the ids that it asked meters with.
     /// `counters`: EventCounters will come.
-    pub fn stream(&mut self, session: &str, client: &str, counters: bool, sink: &mut dyn Sink) {
+    pub fn stream(&mut self, session: &str, client: &str, counters: bool, peer: &mut Peer) {
         self.counters.stream(session, client);
-        self.meter.stream(settings(counters), sink);
-        self.records.restart(sink);
+        self.meter.stream(settings(counters), peer);
+        self.records.restart(peer);
         if let Some(frames) = &mut self.frames {
             frames.stream();
         }
     }
 
     /// The stream has ended.
-    pub fn end(&mut self, sink: &mut dyn Sink) {
-        self.meter.end(sink);
-        self.counters.end(sink);
-        self.records.release(sink);
+    pub fn end(&mut self, peer: &mut Peer) {
+        self.meter.end(peer);
+        self.counters.end(peer);
+        self.records.release(peer);
     }
 
     /// The end of a batch.
-    pub fn report(&mut self, _: Now, sink: &mut dyn Sink) {
-        self.meter.report(sink);
-        self.records.release_sorted(sink);
+    pub fn report(&mut self, _: Now, peer: &mut Peer) {
+        self.meter.report(peer);
+        self.records.release_sorted(peer);
     }
 
     /// Nothing more comes for now.
-    pub fn quiet(&mut self, sink: &mut dyn Sink) {
-        self.records.release(sink);
+    pub fn quiet(&mut self, peer: &mut Peer) {
+        self.records.release(peer);
     }
 
     /// A second has passed.
-    pub fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
-        self.meter.tick(now.monotonic, self.service.as_deref(), sink);
-        self.counters.tick(now.monotonic, sink);
+    pub fn tick(&mut self, now: Now, peer: &mut Peer) {
+        self.meter.tick(now.monotonic, self.service.as_deref(), peer);
+        self.counters.tick(now.monotonic, peer);
         if let Some(pauses) = &self.service {
-            service::tick(now, pauses, sink);
+            service::tick(now, pauses, peer);
         }
     }
 

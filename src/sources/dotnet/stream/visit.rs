@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::frames::Named;
 use super::parts::Parts;
 use super::route::Route;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::model::{Now, Stamp};
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::At;
@@ -38,7 +38,7 @@ impl State {
 pub(super) struct Visit<'a> {
     pub(super) state: &'a mut State,
     pub(super) parts: &'a mut Parts,
-    pub(super) sink: &'a mut dyn Sink,
+    pub(super) peer: &'a mut Peer,
     pub(super) now: Now,
 }
 
@@ -98,7 +98,7 @@ impl Visit<'_> {
         let stamp = self.state.clock.stamp(event.time);
         let Parts { records, lookup, frames, .. } = &mut *self.parts;
         let mut named = Named { frames: frames.as_deref(), beside: &mut **lookup };
-        records.application(event, stamp, &mut named, self.sink);
+        records.application(event, stamp, &mut named, self.peer);
     }
 
     /// All that follows is younger.
@@ -110,7 +110,7 @@ impl Visit<'_> {
     #[inline(never)]
     fn counters(&mut self, event: &Event<'_>) {
         let Parts { counters, meter, .. } = &mut *self.parts;
-        if !counters.event(self.now.monotonic, event, meter, self.sink) {
+        if !counters.event(self.now.monotonic, event, meter, self.peer) {
             self.state.bad += 1;
         }
     }
@@ -138,11 +138,11 @@ impl Visit<'_> {
                     capture_thread,
                     method: frames.filter(|_| ends_wait).and_then(|of| of.waiting(stack)),
                 };
-                if let Some(occurrence) = meter.clr(&at, decoded, self.sink) {
+                if let Some(occurrence) = meter.clr(&at, decoded, self.peer) {
                     at.stamp = self.state.clock.stamp(event.time);
                     let origin = Origin { stack, activity, related };
                     let mut named = Named { frames, beside: &mut **lookup };
-                    records.occurrence(&at, &origin, &occurrence, &mut named, self.sink);
+                    records.occurrence(&at, &origin, &occurrence, &mut named, self.peer);
                 }
             }
             Err(_) => self.state.bad += 1,

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::UnboundedSender;
-
 use super::region::{Closed, Region, open};
-use crate::host::{self, Glance, Host, Interest, Known, Named, Visit, container};
+use super::reports::Reports;
+use crate::host::{self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container};
 use crate::sources::jvm::locate::{Located, Mapping, locate};
 use crate::sources::jvm::name::of_command_line;
 use crate::sources::jvm::process::Who;
@@ -18,33 +17,17 @@ const ENVIRONMENT: u64 = 256 << 10;
 /// Characters of a command line that are shown.
 const SHOWN: usize = 1024;
 
-/// A change, with what the task needs to know of the process.
-pub(super) enum Report {
-    /// A JVM, or one that can be read otherwise than before.
-    Found(Box<Who>, Access),
-    /// One that is known has ended.
-    Gone(u32, u64),
-}
-
 /// Whether the performance data of a process can be read.
 #[derive(Debug)]
 pub(super) enum Access {
     /// It is open.
     Open(Region),
     /// It is the one that was open at the look before.
-    Kept(Told),
+    Kept(Mapped),
     /// This user may not read it: why, and what to do.
     Denied(String),
     /// There is none, or it is not read: why.
     Off(String),
-}
-
-/// What was reported of a process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// By its mapping: device and inode, as the map has them.
-    Open((u32, u32), u64),
-    Closed(String),
 }
 
 /// A JVM as it was reported: one that has changed is reported again.
@@ -53,17 +36,31 @@ pub(super) struct Shown {
     /// Name of the main thread.
     comm: Vec<u8>,
     owner: String,
-    command: String,
-    told: Told,
+    program: Program,
+    /// Why it is not read; empty: it is.
+    why: String,
 }
 
 impl Access {
-    fn told(&self) -> Told {
+    /// The file of one that can be read.
+    const fn file(&self) -> Option<Mapped> {
         match self {
-            Self::Open(region) => Told::Open(region.mapped.0, region.mapped.1),
-            Self::Kept(told) => told.clone(),
-            Self::Denied(why) | Self::Off(why) => Told::Closed(why.clone()),
+            Self::Open(region) => Some(region.mapped),
+            Self::Kept(file) => Some(*file),
+            Self::Denied(_) | Self::Off(_) => None,
         }
+    }
+
+    fn why(&self) -> &str {
+        match self {
+            Self::Open(_) | Self::Kept(_) => "",
+            Self::Denied(why) | Self::Off(why) => why,
+        }
+    }
+
+    /// What a process that can be read so executes.
+    pub(super) fn program(&self, who: &Who) -> Program {
+        Program { command: who.command.clone().into_bytes(), file: self.file() }
     }
 }
 
@@ -77,12 +74,11 @@ struct Shared {
     began: u64,
     /// The JVMs.
     known: Known<Shown>,
-    /// There are at most as many reports as changes of processes.
-    reports: UnboundedSender<Report>,
+    reports: Arc<Reports>,
 }
 
 impl Finder {
-    pub(super) fn new(host: Arc<Host>, reports: UnboundedSender<Report>) -> Self {
+    pub(super) fn new(host: Arc<Host>, reports: Arc<Reports>) -> Self {
         let own = host.proc().open(std::process::id()).and_then(|own| own.stat());
         let began = own.map_or(0, |stat| stat.start);
         Self(Arc::new(Shared { host, began, known: Known::default(), reports }))
@@ -92,31 +88,41 @@ impl Finder {
     pub(super) fn known(&self) -> &Known<Shown> {
         &self.0.known
     }
+
+    /// What was told of a process was not taken: it will be told again.
+    pub(super) fn forget(&self, pid: u32) {
+        self.0.known.forget(pid, || self.0.reports.forget(pid));
+    }
 }
 
 impl Shared {
     fn gone(&self, pid: u32, start: u64) {
-        self.known.end(pid, start, || {
-            let _ = self.reports.send(Report::Gone(pid, start));
-        });
+        self.known.end(pid, start, || self.reports.gone(pid, start));
     }
 
     /// A look has come back in time.
     fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
-        let (owner, command) = (who.owner.clone(), who.command.clone());
-        let shown = Shown { comm, owner, command, told: access.told() };
-        self.known.tell(who.pid, who.start, shown, || {
-            let _ = self.reports.send(Report::Found(Box::new(who), access));
-        });
+        if !self.reports.takes(who.pid) {
+            return;
+        }
+        let (pid, start, why) = (who.pid, who.start, access.why().to_owned());
+        let shown = Shown { comm, owner: who.owner.clone(), program: access.program(&who), why };
+        let kept = matches!(access, Access::Kept(_));
+        let tell = || self.reports.found(who, access);
+        if kept {
+            self.known.tell_again(pid, start, shown, tell);
+        } else {
+            self.known.tell(pid, start, shown, tell);
+        }
     }
 
     /// The region that is open already: it stays readable when its name is gone, and is not opened again. A
     /// program that is another one may have a file of the same number.
     fn kept(&self, who: &Who, area: Option<&Mapping>) -> Option<Access> {
-        let (area, known) = (area?, self.known.get(who.pid, who.start)?);
-        let same =
-            known.told == Told::Open(area.device, area.inode) && known.command == who.command;
-        same.then_some(Access::Kept(known.told))
+        let area = area?;
+        let kept = Access::Kept((area.device, area.inode));
+        let known = self.known.get(who.pid, who.start)?;
+        (known.program == kept.program(who)).then_some(kept)
     }
 
     fn who(&self, glance: &Glance, start: Start<'_>) -> Who {
@@ -224,3 +230,7 @@ fn access(
         absence => Some(Some(Access::Off(absence.to_string()))),
     }
 }
+
+#[cfg(test)]
+#[path = "finder_tests.rs"]
+mod tests;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::files::{bounds, usage};
-use super::finder::{Access, Report};
+use super::finder::Access;
 use super::region::Region;
+use super::reports::Waiting;
 use crate::clock::now;
-use crate::contract::{OwnSink, Sinks};
-use crate::host::Host;
+use crate::contract::{Peer, PeerMaker};
+use crate::host::{Host, Program};
 use crate::model::{Charge, Departure, Now};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::meter::Meter;
@@ -28,7 +29,7 @@ const RENAMED: &str = "its name is another one now";
 /// The processes.
 pub(super) struct Live {
     host: Arc<Host>,
-    sinks: Arc<dyn Sinks>,
+    maker: PeerMaker,
     /// `jvm.processes`.
     patterns: Vec<String>,
     read: HashMap<u32, Process>,
@@ -42,9 +43,8 @@ pub(super) struct Live {
 struct Process {
     meter: Meter,
     region: Option<Region>,
-    /// The region that was open last.
-    id: Option<(u64, u64)>,
-    sink: Option<Box<dyn OwnSink>>,
+    program: Program,
+    peer: Option<Peer>,
     found: Duration,
     /// Readings of it, also those that were left out.
     looks: u32,
@@ -57,10 +57,10 @@ struct Process {
 }
 
 impl Live {
-    pub(super) fn new(host: Arc<Host>, sinks: Arc<dyn Sinks>, charge: Charge) -> Self {
+    pub(super) fn new(host: Arc<Host>, maker: PeerMaker, charge: Charge) -> Self {
         Self {
             host,
-            sinks,
+            maker,
             patterns: Vec::new(),
             read: HashMap::new(),
             turned_away: HashSet::new(),
@@ -76,27 +76,37 @@ impl Live {
         self.patterns = patterns.to_vec();
     }
 
-    /// Applies a report of the finder.
-    pub(super) fn report(&mut self, report: Report) {
-        match report {
-            Report::Gone(pid, start) => {
-                self.turned_away.remove(&pid);
-                if self.read.get(&pid).is_some_and(|known| known.meter.who().start == start) {
-                    self.gone(pid, ENDED);
-                }
+    /// Applies reports of the finder. `alive`: what it knows now, if some have ended.
+    pub(super) fn report(&mut self, reports: Waiting, alive: Option<&HashMap<u32, u64>>) {
+        let is_gone = |pid: u32, start| alive.is_some_and(|all| all.get(&pid) != Some(&start));
+        let gone = self.read.iter().filter(|(pid, known)| {
+            // One that was found otherwise before its end is read so.
+            is_gone(**pid, known.meter.who().start) && !reports.found.contains_key(pid)
+        });
+        for pid in gone.map(|(pid, _)| *pid).collect::<Vec<_>>() {
+            self.gone(pid, ENDED);
+        }
+        for (pid, found) in reports.found {
+            let start = found.who.start;
+            self.found(found.who, found.access);
+            if is_gone(pid, start) {
+                self.gone(pid, ENDED);
             }
-            Report::Found(who, access) => self.found(*who, access),
+        }
+        if let Some(alive) = alive {
+            self.turned_away.retain(|pid| alive.contains_key(pid));
         }
     }
 
     fn found(&mut self, mut who: Who, access: Access) {
         let pid = who.pid;
+        let program = access.program(&who);
         let mut before = None;
         match self.read.get_mut(&pid) {
             Some(known) if known.meter.who().start != who.start => {
                 self.gone(pid, ENDED);
             }
-            Some(known) if known.is_another(&who, &access) => {
+            Some(known) if program.is_another(&known.program) => {
                 // Of the process only the processor time is that of both programs.
                 who.is_new = true;
                 before = self.gone(pid, ANOTHER).or_else(|| used(&self.host, &who));
@@ -104,7 +114,13 @@ impl Live {
             Some(known) => known.meter.known_as(who.clone()),
             None => {}
         }
-        if !self.read.contains_key(&pid) && self.room() == 0 {
+        let is_read = self.read.contains_key(&pid);
+        if !is_read && matches!(access, Access::Kept(_)) {
+            // It was not taken when it was opened.
+            self.turned_away.insert(pid);
+            return;
+        }
+        if !is_read && self.room() == 0 {
             self.turned_away.insert(pid);
             if let Some(n) = self.full.allow(now().monotonic) {
                 let more = LogThrottle::more(n);
@@ -112,9 +128,11 @@ impl Live {
             }
             return;
         }
+        self.turned_away.remove(&pid);
         let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
+        process.program.seen(program);
         process.access(access);
-        process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
+        process.tick(&self.host, &self.maker, &self.patterns, &mut self.buffer);
     }
 
     fn room(&self) -> usize {
@@ -135,7 +153,7 @@ impl Live {
         let mut process = self.read.remove(&pid)?;
         // The region outlives the process, with all that it has counted.
         process.last = true;
-        process.tick(&self.host, &self.sinks, &self.patterns, &mut self.buffer);
+        process.tick(&self.host, &self.maker, &self.patterns, &mut self.buffer);
         let counted = process.meter.processor_time();
         process.end(why);
         counted
@@ -143,8 +161,8 @@ impl Live {
 
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
-        let Self { host, sinks, patterns, buffer, .. } = self;
-        self.read.values_mut().for_each(|process| process.tick(host, sinks, patterns, buffer));
+        let Self { host, maker, patterns, buffer, .. } = self;
+        self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, buffer));
         // One that is large is seldom read.
         buffer.shrink_to(limits::LARGE);
         let processes: usize = self.read.values().map(|process| process.meter.memory()).sum();
@@ -163,8 +181,8 @@ impl Process {
         Self {
             meter,
             region: None,
-            id: None,
-            sink: None,
+            program: Program::default(),
+            peer: None,
             found,
             looks: 0,
             ticks: 0,
@@ -173,23 +191,11 @@ impl Process {
         }
     }
 
-    /// It is another program that runs in the same process: by its region, else by its command line, which is
-    /// empty for a moment.
-    fn is_another(&self, who: &Who, access: &Access) -> bool {
-        let old = &self.meter.who().command;
-        match (self.id, access) {
-            (_, Access::Kept(_)) => false,
-            (Some(id), Access::Open(region)) => id != region.id,
-            _ => !who.command.is_empty() && !old.is_empty() && who.command != *old,
-        }
-    }
-
     fn access(&mut self, access: Access) {
         match access {
             Access::Kept(_) => {}
             Access::Open(region) => {
                 self.meter.via(region.via);
-                self.id = Some(region.id);
                 self.region = Some(region);
             }
             Access::Denied(why) => self.unread(State::Denied(why)),
@@ -203,44 +209,38 @@ impl Process {
         self.meter.unread(state);
     }
 
-    fn tick(
-        &mut self,
-        host: &Host,
-        sinks: &Arc<dyn Sinks>,
-        patterns: &[String],
-        buffer: &mut Vec<u8>,
-    ) {
+    fn tick(&mut self, host: &Host, maker: &PeerMaker, patterns: &[String], buffer: &mut Vec<u8>) {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
         let read = self.copy(buffer);
-        if self.sink.is_none() || self.meter.is_renamed() {
+        if self.peer.is_none() || self.meter.is_renamed() {
             if read {
                 self.meter.learn(buffer, age);
             }
-            if !self.meter.is_known(age) || self.sink.is_none() && !self.meter.is_wanted(patterns) {
+            if !self.meter.is_known(age) || self.peer.is_none() && !self.meter.is_wanted(patterns) {
                 return;
             }
-            if let (true, Some(sink)) = (read, &mut self.sink) {
+            if let (true, Some(peer)) = (read, &mut self.peer) {
                 // What came since the last reading is the old name's.
-                sink.at(at);
-                self.meter.read(buffer, age, at.monotonic, &mut **sink);
+                peer.at(at);
+                self.meter.read(buffer, age, at.monotonic, peer);
             }
-            self.introduce(sinks, at);
+            self.introduce(maker, at);
         }
-        let Some(sink) = &mut self.sink else { return };
-        sink.at(at);
-        if sink.refused() {
+        let Some(peer) = &mut self.peer else { return };
+        peer.at(at);
+        if peer.refused() {
             self.refused += 1;
             if self.refused < AGAIN {
                 return;
             }
             self.refused = 0;
             self.meter.again();
-            self.meter.start(&mut **sink);
+            self.meter.start(peer);
         }
         if read {
-            sink.read(buffer.len());
-            self.meter.read(buffer, age, at.monotonic, &mut **sink);
+            peer.count_io(buffer.len(), 0);
+            self.meter.read(buffer, age, at.monotonic, peer);
         }
         // Not of all in the same second, but soon of each.
         let (pid, start) = (self.meter.who().pid, self.meter.who().start);
@@ -250,14 +250,14 @@ impl Process {
             && let Some(process) = host.proc().open(pid)
             && let Some(usage) = usage(&process, start)
         {
-            self.meter.usage(&usage, &mut **sink);
+            self.meter.usage(&usage, peer);
             if is_due(BOUNDS) {
-                self.meter.bounds(&bounds(&process), &mut **sink);
+                self.meter.bounds(&bounds(&process), peer);
             }
         }
-        self.meter.tick(&mut **sink);
+        self.meter.tick(peer);
         self.ticks = self.ticks.wrapping_add(1);
-        sink.flush();
+        peer.flush();
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.
@@ -282,26 +282,26 @@ impl Process {
         read.is_ok()
     }
 
-    fn introduce(&mut self, sinks: &Arc<dyn Sinks>, at: Now) {
-        if let Some(mut old) = self.sink.take() {
+    fn introduce(&mut self, maker: &PeerMaker, at: Now) {
+        if let Some(mut old) = self.peer.take() {
             // It has another name now.
             old.at(at);
-            self.meter.end(RENAMED, &mut *old);
+            self.meter.end(RENAMED, &mut old);
             old.end(Departure::regular(RENAMED));
             self.meter.again();
         }
-        let mut sink = sinks.open();
-        sink.at(at);
+        let mut peer = maker.make();
+        peer.at(at);
         self.ticks = 0;
-        self.meter.start(&mut *sink);
-        self.sink = Some(sink);
+        self.meter.start(&mut peer);
+        self.peer = Some(peer);
     }
 
     fn end(mut self, why: &'static str) {
-        if let Some(mut sink) = self.sink.take() {
-            sink.at(now());
-            self.meter.end(why, &mut *sink);
-            sink.end(Departure::regular(why));
+        if let Some(mut peer) = self.peer.take() {
+            peer.at(now());
+            self.meter.end(why, &mut peer);
+            peer.end(Departure::regular(why));
         }
     }
 }

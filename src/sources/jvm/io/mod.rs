@@ -4,13 +4,14 @@ mod files;
 mod finder;
 mod live;
 mod region;
+mod reports;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use finder::{Finder, Report};
+use finder::Finder;
 use live::Live;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use reports::Reports;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -38,13 +39,13 @@ pub(super) fn start(
     Context { peers, net, host, .. }: Context,
 ) -> std::io::Result<Box<dyn Running<Config>>> {
     let (sender, receiver) = watch::channel(Arc::new(config));
-    let (all, sinks, memory) = (Arc::clone(&host), peers.sinks(false), Arc::clone(peers.memory()));
+    let (all, maker, memory) = (Arc::clone(&host), peers.maker(false), Arc::clone(peers.memory()));
     let make = move || {
         let charge = Charge::new(Arc::clone(&memory), Purpose::Definitions);
-        Live::new(Arc::clone(&all), Arc::clone(&sinks), charge)
+        Live::new(Arc::clone(&all), maker.clone(), charge)
     };
-    let (reported, reports) = unbounded_channel();
-    let finder = Finder::new(Arc::clone(&host), reported);
+    let reports = Arc::<Reports>::default();
+    let finder = Finder::new(Arc::clone(&host), Arc::clone(&reports));
     let place = host.add(Arc::new(finder.clone()), None);
     let live = Some(make());
     let make = Box::new(make);
@@ -84,7 +85,7 @@ struct Task {
     slow: LogThrottle,
     finder: Finder,
     place: Place,
-    reports: UnboundedReceiver<Report>,
+    reports: Arc<Reports>,
 }
 
 impl Task {
@@ -101,7 +102,7 @@ impl Task {
                     self.configure();
                     self.place.look_again();
                 }
-                Some(report) = self.reports.recv(), if idle => self.work(move |live| live.report(report)),
+                () = self.reports.ready(), if idle => self.report(),
                 _ = ticks.tick(), if idle => self.work(Live::tick),
                 live = timeout(SLOW, done(self.reading.as_mut())), if !idle => match live {
                     Ok(live) => self.worked(live),
@@ -109,6 +110,17 @@ impl Task {
                 },
             }
         }
+    }
+
+    /// Applies what the finder has told since the last time.
+    fn report(&mut self) {
+        let reports = self.reports.take();
+        // After the reports were taken: what ends from now on is told once more.
+        let alive = reports.ended.then(|| self.finder.known().starts());
+        if reports.full {
+            self.place.look_again();
+        }
+        self.work(move |live| live.report(reports, alive.as_ref()));
     }
 
     /// Reads files on a thread that may block.
@@ -133,12 +145,13 @@ impl Task {
         if live.is_none() {
             self.live = Some((self.make)());
             self.finder.known().activate(false);
+            self.reports.clear();
             self.configure();
             return self.place.look_again();
         }
         self.live = live;
         for pid in self.live.as_mut().map(Live::again).unwrap_or_default() {
-            self.finder.known().forget(pid);
+            self.finder.forget(pid);
             self.place.again(pid);
         }
     }
@@ -150,7 +163,7 @@ impl Task {
         live.configure(&config.processes);
         if !config.discover {
             // What was reported before is not to come back.
-            while self.reports.try_recv().is_ok() {}
+            self.reports.clear();
             live.end("jvm.discover is false");
         }
     }

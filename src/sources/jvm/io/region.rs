@@ -11,7 +11,7 @@ use pmda::process::leaves_reserve;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::host::{Glance, ProcDir, file_system, folder_in, path_of};
+use crate::host::{Glance, Mapped, ProcDir, file_system, folder_in, path_of};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::locate::Mapping;
 
@@ -43,10 +43,10 @@ pub(super) struct Region {
     file: File,
     /// How it was found: `mapping` or `file`.
     pub(super) via: &'static str,
-    /// Device and inode: another file is another region.
-    pub(super) id: (u64, u64),
-    /// Device and inode as the map of the process has them.
-    pub(super) mapped: ((u32, u32), u64),
+    /// Its file: another one is another region.
+    pub(super) mapped: Mapped,
+    /// The inode as the file system has it.
+    inode: u64,
 }
 
 /// Why a region is not open.
@@ -59,6 +59,12 @@ pub(super) enum Closed {
 }
 
 impl Region {
+    /// Of a test.
+    #[cfg(test)]
+    pub(super) const fn of(file: File, mapped: Mapped) -> Self {
+        Self { file, via: "file", mapped, inode: mapped.1 }
+    }
+
     /// Reads at most so many bytes of the begin.
     ///
     /// # Errors
@@ -98,7 +104,7 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
         };
         // On overlayfs old kernels tell another device and inode in the map.
         match opened(&found, "file", glance, (&mounts, area)) {
-            Ok(region) if area.inode == region.id.1 || is_overlay(&found, &mounts) => {
+            Ok(region) if area.inode == region.inode || is_overlay(&found, &mounts) => {
                 return Ok(region);
             }
             Ok(_) => refused = Some(Closed::Refused("the file of its name is of another process")),
@@ -154,8 +160,8 @@ fn opened(
     if !leaves_reserve(&file) {
         return Err(Closed::Refused("the limit of open files (ulimit -n) of the PMDA is reached"));
     }
-    let id = (rustix::fs::makedev(device.0, device.1), stat.stx_ino);
-    Ok(Region { file: File::from(file), via, id, mapped: (area.device, area.inode) })
+    let (mapped, inode) = ((area.device, area.inode), stat.stx_ino);
+    Ok(Region { file: File::from(file), via, mapped, inode })
 }
 
 fn is_overlay(found: &OwnedFd, mounts: &[u8]) -> bool {

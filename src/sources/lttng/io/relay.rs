@@ -141,12 +141,12 @@ impl Relay {
     /// Runs until the PMDA stops.
     pub(super) async fn run(mut self) {
         // Requests go to the session daemon, not over this connection.
-        let sinks = self.peers.sinks(false);
+        let maker = self.peers.maker(false);
         let mut collector = Collector::new(
             &self.address,
             self.settings.clone(),
             self.filter.clone(),
-            sinks,
+            maker,
             Arc::clone(&self.watch),
         )
         .with_foreign(self.foreign.clone())

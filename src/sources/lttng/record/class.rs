@@ -7,8 +7,8 @@ use super::super::metrics::{
     CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_FIELDS, P_STREAM,
 };
 use super::parameter::{Field, is_byte, provider};
-use crate::contract::OwnSink;
-use crate::contract::{ParamId, Update};
+use crate::contract::ParamId;
+use crate::contract::Peer;
 use crate::ctf::schema::{Encoding, Mappings, Scope};
 use crate::ctf::show::IntegerFormat;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};
@@ -143,7 +143,7 @@ pub(crate) struct EventClass {
 /// Estimated bytes of a parameter's key: provider, event, field and type.
 const PARAM_KEY: usize = 64;
 
-/// Parameters and rows that are defined in the sink of one session.
+/// Parameters and rows that are defined in the peer of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     host: String,
@@ -173,7 +173,7 @@ impl Definitions {
     }
 
     /// Sets the labels of a class's row.
-    fn label(&self, plan: &EventPlan, row: u32, sink: &mut dyn OwnSink) {
+    fn label(&self, plan: &EventPlan, row: u32, peer: &mut Peer) {
         let (host, session) = (self.host.as_str(), self.session.as_str());
         let mut labels = vec![
             ("host", host),
@@ -183,23 +183,23 @@ impl Definitions {
         ];
         let level = plan.log_level.and_then(|n| LOG_LEVELS.get(usize::try_from(n).ok()?));
         labels.extend(level.map(|level| ("loglevel", *level)));
-        sink.update(Update::RowLabels { table: CLASSES, slot: row, labels: &labels });
+        peer.row_labels(CLASSES, row, &labels);
     }
 
     /// PMID and type of a field's parameter; `None` when a limit refuses it.
-    fn param(&mut self, spec: &MetricSpec, sink: &mut dyn OwnSink) -> Option<(Pmid, ValueType)> {
+    fn param(&mut self, spec: &MetricSpec, peer: &mut Peer) -> Option<(Pmid, ValueType)> {
         let next = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
         let slot = match self.slots.get(&spec.key) {
             Some(slot) => *slot,
             None => {
-                sink.update(Update::Define { slot: next, spec });
+                peer.define(next, spec);
                 // A refused key is not defined again on this connection. The metadata's limits
                 // bound the number of keys.
                 self.slots.insert(spec.key.clone(), next);
                 next
             }
         };
-        sink.param(ParamId::Slot(slot))
+        peer.param(ParamId::Slot(slot))
     }
 
     /// Defines a class at its first event.
@@ -208,7 +208,7 @@ impl Definitions {
         plan: &EventPlan,
         session: &str,
         filter: &RecordFilter,
-        sink: &mut dyn OwnSink,
+        peer: &mut Peer,
     ) -> EventClass {
         let row = self.rows;
         self.rows += 1;
@@ -216,10 +216,10 @@ impl Definitions {
             .chars()
             .map(|c| if c.is_whitespace() { '_' } else { c })
             .collect();
-        sink.update(Update::Row { table: CLASSES, slot: row, key: Some(&key) });
-        self.label(plan, row, sink);
+        peer.row(CLASSES, row, Some(&key));
+        self.label(plan, row, peer);
         let recorded = filter.matches(&plan.name);
-        let destinations = if recorded { self.destinations(plan, sink) } else { Vec::new() };
+        let destinations = if recorded { self.destinations(plan, peer) } else { Vec::new() };
         let sizes = destinations.iter().map(Destination::sizes).max().unwrap_or(Sizes::Alike);
         let numbers = destinations.iter().map(Destination::number_size).sum();
         EventClass {
@@ -238,7 +238,7 @@ impl Definitions {
         }
     }
 
-    fn destinations(&mut self, plan: &EventPlan, sink: &mut dyn OwnSink) -> Vec<Destination> {
+    fn destinations(&mut self, plan: &EventPlan, peer: &mut Peer) -> Vec<Destination> {
         let nodes = plan.nodes();
         let mut overflow = 0;
         let destinations =
@@ -249,7 +249,7 @@ impl Definitions {
                 if !is_field(node, nodes) {
                     return Destination::Skip;
                 }
-                let param = self.param(&Field::of(&plan.name, node, next, false).spec(), sink);
+                let param = self.param(&Field::of(&plan.name, node, next, false).spec(), peer);
                 let Some((pmid, ty)) = param else {
                     overflow += 1;
                     return Destination::Other;
@@ -257,7 +257,7 @@ impl Definitions {
                 match (&node.mappings, node.kind, NumberParam::new(pmid, ty)) {
                     (Some(labels), Kind::Unsigned(_) | Kind::Signed(_), Some(number)) => {
                         let label =
-                            self.param(&Field::of(&plan.name, node, next, true).spec(), sink);
+                            self.param(&Field::of(&plan.name, node, next, true).spec(), peer);
                         let label = label.map(|(pmid, _)| pmid);
                         Destination::Enumeration(Box::new(Enumeration {
                             number,
@@ -290,7 +290,7 @@ impl Definitions {
             });
         let destinations = destinations.collect();
         if overflow > 0 {
-            sink.update(Update::Count { item: FIELDS_OVERFLOW, more: overflow });
+            peer.add(FIELDS_OVERFLOW, overflow);
         }
         destinations
     }
@@ -408,12 +408,12 @@ impl EventClass {
     }
 
     /// Reports the counts since the last call.
-    pub(crate) fn tell(&mut self, sink: &mut dyn OwnSink) {
+    pub(crate) fn tell(&mut self, peer: &mut Peer) {
         let more = std::mem::take(&mut self.count);
         if more > 0 {
             let bytes = std::mem::take(&mut self.bits) / 8;
-            sink.update(Update::RowCount { slot: self.row, item: CLASS_COUNT, more });
-            sink.update(Update::RowCount { slot: self.row, item: CLASS_BYTES, more: bytes });
+            peer.row_add(self.row, CLASS_COUNT, more);
+            peer.row_add(self.row, CLASS_BYTES, bytes);
         }
     }
 }
@@ -429,9 +429,9 @@ pub(crate) struct CommonParams {
 }
 
 impl CommonParams {
-    pub(crate) fn new(sink: &dyn OwnSink) -> Self {
+    pub(crate) fn new(peer: &Peer) -> Self {
         let [event, cpu, stream, fields] =
-            [P_EVENT, P_CPU, P_STREAM, P_FIELDS].map(|item| sink.param(ParamId::Item(item)));
+            [P_EVENT, P_CPU, P_STREAM, P_FIELDS].map(|item| peer.param(ParamId::Item(item)));
         Self { event, cpu, stream, fields }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::metrics::RECORD;
 use super::class::{Definitions, RecordFilter};
 use super::packer::{Packer, pass_fields};
-use crate::contract::OwnSink;
+use crate::contract::Peer;
 use crate::ctf::{Event, EventVisitor, NodeId, Packed, Visitor};
 
 /// Bytes of packed records after which they are appended to the stream.
@@ -13,7 +13,7 @@ const BATCH: usize = 64 << 10;
 pub(crate) struct Recorder<'r> {
     pub(crate) session: &'r str,
     pub(crate) filter: &'r RecordFilter,
-    pub(crate) sink: &'r mut dyn OwnSink,
+    pub(crate) peer: &'r mut Peer,
     pub(crate) names: &'r mut Definitions,
     pub(crate) packer: Packer<'r>,
     pub(crate) bit: u64,
@@ -33,14 +33,14 @@ impl Recorder<'_> {
             self.account(bit);
         }
         self.packer.put_back();
-        self.packer.classes.iter_mut().flatten().for_each(|class| class.tell(self.sink));
+        self.packer.classes.iter_mut().flatten().for_each(|class| class.tell(self.peer));
         self.append();
     }
 
     /// Appends the records packed so far.
     fn append(&mut self) {
         self.bytes += self.packer.buffers.batch.size() as u64;
-        self.sink.append(RECORD, &mut self.packer.buffers.batch);
+        self.peer.append(RECORD, &mut self.packer.buffers.batch);
     }
 
     /// The rest of the packet cannot be decoded: drops an incomplete record.
@@ -64,10 +64,10 @@ impl Recorder<'_> {
 
     /// Makes the event's class the current one.
     fn take(&mut self, event: &Event<'_>) {
-        let Self { session, filter, sink, names, packer, defined, .. } = self;
+        let Self { session, filter, peer, names, packer, defined, .. } = self;
         packer.take(event.class.index, || {
             *defined = true;
-            Some(names.class(event.class, session, filter, *sink))
+            Some(names.class(event.class, session, filter, peer))
         });
     }
 

@@ -10,7 +10,7 @@ use super::packer::{Packer, RecordBuffers};
 use super::recorder::Recorder;
 use super::tap::{Tap, Tapped, Taps};
 use super::timestamps::Timestamps;
-use crate::contract::OwnSink;
+use crate::contract::Peer;
 use crate::ctf::{
     self, DiscardTracker, Discarded, EventVisitor, Mark, Node, NodeId, Packet, PacketError,
     Violation, Visitor,
@@ -74,7 +74,7 @@ pub(crate) struct RecordContext<'t> {
     pub(crate) filter: &'t RecordFilter,
     pub(crate) foreign: &'t ForeignReaders,
     pub(crate) now: Now,
-    pub(crate) sink: &'t mut dyn OwnSink,
+    pub(crate) peer: &'t mut Peer,
     pub(crate) names: &'t mut Definitions,
     pub(crate) buffers: &'t mut RecordBuffers,
 }
@@ -145,13 +145,13 @@ impl Trace {
             self.classes.resize_with(info.stream + 1, Classes::default);
         }
         let Some(classes) = self.classes.get_mut(info.stream) else { return result };
-        let RecordContext { session, filter, foreign, now, sink, names, buffers } = context;
+        let RecordContext { session, filter, foreign, now, peer, names, buffers } = context;
         let tap = self.taps.of(&self.ctf, info.stream, reader.stream(), foreign);
-        let common = CommonParams::new(sink);
+        let common = CommonParams::new(peer);
         let content = usize::try_from(info.content_bits.div_ceil(8));
         let content = content.ok().and_then(|bytes_of| bytes.get(..bytes_of)).unwrap_or(bytes);
         buffers.text.limit = filter.field_size;
-        let later = !position.sparse && sink.keeps(RECORD, content.len(), self.ctf.held());
+        let later = !position.sparse && peer.keeps(RECORD, content.len(), self.ctf.held());
         let recorder = Recorder {
             session,
             filter,
@@ -161,7 +161,7 @@ impl Trace {
             open: false,
             defined: false,
             bytes: 0,
-            sink: &mut *sink,
+            peer,
             packer: Packer {
                 buffers,
                 origin: PacketOrigin { stream, cpu: cpu.number, packet },
@@ -212,7 +212,7 @@ impl Trace {
             packed = bytes;
             let newest = timestamps.stamp(newest);
             let records = Box::new(kept);
-            sink.append_later(RECORD, Later { records, count, bytes, truncated, newest });
+            peer.append_later(RECORD, Later { records, count, bytes, truncated, newest });
         }
         position.sparse = packed < content.len() as u64;
         position.clock = reader.clock();

@@ -15,7 +15,7 @@ use super::super::viewer::{
 use super::own_viewers::OwnViewers;
 use super::reader::{Common, Reader, locked};
 use super::session::{Session, instance};
-use crate::contract::{SessionError, Sinks};
+use crate::contract::{PeerMaker, SessionError};
 use crate::model::{Manner, Now};
 use crate::sources::foreign::ForeignReaders;
 
@@ -52,21 +52,21 @@ impl std::fmt::Debug for Collector {
 }
 
 impl Collector {
-    /// A collector for the relay daemon at this address. Each session gets a sink of `sinks`;
+    /// A collector for the relay daemon at this address. Each session gets a peer of `maker`;
     /// `watch` receives the sightings of managed sessions.
     #[must_use]
     pub fn new(
         relay: &str,
         settings: Settings,
         filter: RecordFilter,
-        sinks: Arc<dyn Sinks>,
+        maker: PeerMaker,
         watch: Arc<SessionWatch>,
     ) -> Self {
         let sessions = Sessions {
             common: Common {
                 relay: relay.into(),
                 filter: Arc::new(filter),
-                sinks,
+                maker,
                 watch,
                 foreign: ForeignReaders::default(),
                 own: OwnViewers::default(),
@@ -237,11 +237,11 @@ impl Sessions {
                 return None;
             }
         }
-        let Common { relay, sinks, .. } = &self.common;
+        let Common { relay, maker, .. } = &self.common;
         let session = self
             .sessions
             .entry(name)
-            .or_insert_with(|| Arc::new(Mutex::new(Session::new(info, relay, sinks))));
+            .or_insert_with(|| Arc::new(Mutex::new(Session::new(info, relay, maker))));
         Some(Arc::clone(session))
     }
 }

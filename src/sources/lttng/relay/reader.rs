@@ -14,7 +14,7 @@ use super::super::viewer::{
 use super::own_viewers::{OwnViewer, OwnViewers};
 use super::reason::refusal;
 use super::session::Session;
-use crate::contract::{Held, SessionError, Sinks};
+use crate::contract::{Held, PeerMaker, SessionError};
 use crate::model::{Manner, Now};
 use crate::sources::foreign::ForeignReaders;
 
@@ -23,7 +23,7 @@ use crate::sources::foreign::ForeignReaders;
 pub(super) struct Common {
     pub(super) relay: Arc<str>,
     pub(super) filter: Arc<RecordFilter>,
-    pub(super) sinks: Arc<dyn Sinks>,
+    pub(super) maker: PeerMaker,
     pub(super) watch: Arc<SessionWatch>,
     pub(super) foreign: ForeignReaders,
     pub(super) own: OwnViewers,

@@ -1,4 +1,4 @@
-//! A session by host and name, as users know it: its sink, traces and sums.
+//! A session by host and name, as users know it: its peer, traces and sums.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use super::super::record::{
     Definitions, RecordBuffers, RecordContext, RecordFilter, StreamPosition, Trace,
 };
 use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
-use crate::contract::{Held, OwnSink, Sinks, start_counters};
-use crate::contract::{Identity, Update};
+use crate::contract::Identity;
+use crate::contract::{Held, Peer, PeerMaker};
 use crate::model::{Departure, Manner, MetricItem, Now, Stamp, Value};
 use crate::sources::foreign::ForeignReaders;
 
@@ -40,9 +40,9 @@ pub(super) struct Session {
     name: String,
     own_name: String,
     relay: Arc<str>,
-    sinks: Arc<dyn Sinks>,
+    maker: PeerMaker,
     /// Open while the session is read or its state changes.
-    sink: Option<Box<dyn OwnSink>>,
+    peer: Option<Peer>,
     names: Definitions,
     buffers: RecordBuffers,
     traces: HashMap<TraceKey, Trace>,
@@ -60,13 +60,13 @@ pub(super) struct Session {
 
 impl Session {
     /// Not connected yet.
-    pub(super) fn new(info: &SessionInfo, relay: &Arc<str>, sinks: &Arc<dyn Sinks>) -> Self {
+    pub(super) fn new(info: &SessionInfo, relay: &Arc<str>, maker: &PeerMaker) -> Self {
         Self {
             name: instance(info),
             own_name: info.name.clone(),
             relay: Arc::clone(relay),
-            sinks: Arc::clone(sinks),
-            sink: None,
+            maker: maker.clone(),
+            peer: None,
             names: Definitions::default(),
             buffers: RecordBuffers::default(),
             traces: HashMap::new(),
@@ -80,13 +80,13 @@ impl Session {
         }
     }
 
-    /// Opens the sink.
+    /// Opens the peer.
     fn connect(&mut self, info: &SessionInfo, now: Now) {
-        if self.sink.is_some() {
+        if self.peer.is_some() {
             return self.at(now);
         }
-        let mut sink = self.sinks.open();
-        sink.at(now);
+        let mut peer = self.maker.make();
+        peer.at(now);
         let relay = self.relay.to_string();
         let labels = vec![
             ("host", info.host.clone()),
@@ -100,39 +100,41 @@ impl Session {
             resumes: true,
             ..Identity::default()
         };
-        sink.update(Update::Identity(identity));
-        start_counters(m::METRICS, &mut *sink);
-        self.sink = Some(sink);
-        // Parameters and rows belong to a sink.
+        peer.is(identity);
+        peer.start_counters(m::METRICS);
+        self.peer = Some(peer);
+        // Parameters and rows belong to a peer.
         self.names = Definitions::new(&info.host, &info.name);
         self.traces.clear();
     }
 
-    /// Closes the sink.
+    /// Closes the peer.
     fn disconnect(&mut self, departure: Departure) {
-        if let Some(mut sink) = self.sink.take() {
-            sink.end(departure);
+        if let Some(mut peer) = self.peer.take() {
+            peer.end(departure);
         }
     }
 
-    fn update(&mut self, update: Update<'_>) {
-        if let Some(sink) = &mut self.sink {
-            sink.update(update);
+    fn set(&mut self, item: MetricItem, value: impl Into<Value>) {
+        if let Some(peer) = &mut self.peer {
+            peer.set(item, value);
         }
     }
 
-    fn set(&mut self, item: MetricItem, value: u32) {
-        self.update(Update::Set { item, value: Value::U32(value) });
+    fn add(&mut self, item: MetricItem, more: u64) {
+        if let Some(peer) = &mut self.peer {
+            peer.add(item, more);
+        }
     }
 
     /// Sets the time of the updates that follow.
     pub(super) fn at(&mut self, now: Now) {
-        self.sink.iter_mut().for_each(|s| s.at(now));
+        self.peer.iter_mut().for_each(|s| s.at(now));
     }
 
     fn state(&mut self, up: bool, text: &str) {
-        self.set(m::UP, up.into());
-        self.update(Update::Set { item: m::STATE, value: Value::Text(text.into()) });
+        self.set(m::UP, u32::from(up));
+        self.set(m::STATE, Value::Text(text.into()));
         if self.state != text {
             text.clone_into(&mut self.state);
             log::log!(
@@ -155,11 +157,11 @@ impl Session {
     pub(super) fn attached(&mut self, info: &SessionInfo, now: Now) {
         self.connect(info, now);
         if std::mem::replace(&mut self.ever, true) && self.attached.is_empty() {
-            self.update(Update::Count { item: m::RECONNECTS, more: 1 });
+            self.add(m::RECONNECTS, 1);
         }
         self.attached.insert(info.id);
         let timer = info.live_timer.max(Duration::from_secs(1));
-        self.update(Update::Interval(timer * QUIET_TIMERS));
+        self.peer.iter_mut().for_each(|peer| peer.interval(timer * QUIET_TIMERS));
         self.state(true, "reading");
     }
 
@@ -176,8 +178,8 @@ impl Session {
         if self.attached.is_empty() {
             self.traces.clear();
             self.streams.clear();
-            self.set(m::STREAMS, 0);
-            self.update(Update::Unset { item: m::LATENCY });
+            self.set(m::STREAMS, 0u32);
+            self.peer.iter_mut().for_each(|peer| peer.unset(m::LATENCY));
             self.state(false, text);
             self.disconnect(Departure { manner, why: text.to_owned().into() });
         }
@@ -220,15 +222,15 @@ impl Session {
         let trace = self.traces.entry(key).or_default();
         let faults = trace.metadata(bytes);
         let need = if trace.unfinished() { Need::More } else { Need::Nothing };
-        self.sink.iter_mut().for_each(|s| s.read(bytes.len()));
+        self.peer.iter_mut().for_each(|peer| peer.count_io(bytes.len(), 0));
         for fault in faults {
-            self.update(Update::Count { item: m::DECODE_ERRORS, more: 1 });
-            self.update(Update::Error(&format!("metadata: {fault}")));
+            self.add(m::DECODE_ERRORS, 1);
+            self.peer.iter_mut().for_each(|peer| peer.error(&format!("metadata: {fault}")));
         }
         need
     }
 
-    /// Memory of one of the relay daemon's sessions: its traces. The shared sink and positions
+    /// Memory of one of the relay daemon's sessions: its traces. The shared peer and positions
     /// count for the session with the lowest number.
     pub(super) fn held(&self, relay_session: u64) -> Held {
         let traces: usize = self
@@ -240,7 +242,7 @@ impl Session {
         if self.attached.iter().min() != Some(&relay_session) {
             return Held { own: traces, shared: 0 };
         }
-        let Held { own, shared } = self.sink.as_ref().map(|s| s.held()).unwrap_or_default();
+        let Held { own, shared } = self.peer.as_ref().map(|s| s.held()).unwrap_or_default();
         let positions = self.positions.capacity() * size_of::<((u64, u64), StreamPosition)>();
         Held {
             own: own + traces + positions + self.names.held() + self.buffers.batch.memory(),
@@ -262,31 +264,23 @@ impl Session {
         foreign: &ForeignReaders,
         now: Now,
     ) -> Option<u64> {
-        let Self { name, sink, names, buffers, traces, positions, packets, .. } = self;
-        let Some(sink) = sink else { return Some(0) };
+        let Self { name, peer, names, buffers, traces, positions, packets, .. } = self;
+        let Some(peer) = peer else { return Some(0) };
         let trace = traces.entry(packet.stream.trace).or_default();
         if packet.may_wait && trace.lacks_class(packet.index.stream_class, packet.bytes) {
             return None;
         }
         *packets += 1;
-        sink.read(packet.bytes.len());
-        sink.update(Update::Message);
-        sink.update(Update::Count { item: m::PACKETS, more: 1 });
-        sink.update(Update::Count { item: m::BYTES, more: packet.bytes.len() as u64 });
+        peer.count_io(packet.bytes.len(), 0);
+        peer.message();
+        peer.add(m::PACKETS, 1);
+        peer.add(m::BYTES, packet.bytes.len() as u64);
         // Every stream is opened before its first packet.
         let Some(position) = positions.get_mut(&(packet.stream.trace.session, packet.stream.id))
         else {
             return Some(0);
         };
-        let tools = RecordContext {
-            session: name,
-            filter,
-            foreign,
-            now,
-            sink: &mut **sink,
-            names,
-            buffers,
-        };
+        let tools = RecordContext { session: name, filter, foreign, now, peer, names, buffers };
         let result = trace.packet(packet.bytes, *packets, &packet.stream.channel, position, tools);
         let counts = [
             (m::EVENTS, result.events),
@@ -294,36 +288,32 @@ impl Session {
             (m::PACKETS_LOST, result.lost.packets),
         ];
         for (item, more) in counts.into_iter().filter(|(_, more)| *more > 0) {
-            sink.update(Update::Count { item, more });
+            peer.add(item, more);
         }
         if let Some(behind) = result.end.map(|end| now.wall.as_nanos() - Stamp::as_nanos(end)) {
             let ns = u64::try_from(behind.max(0)).unwrap_or_default();
-            sink.update(Update::Set { item: m::LATENCY, value: Value::U64(ns) });
+            peer.set(m::LATENCY, Value::U64(ns));
         }
         if let Some(fault) = result.fault {
-            sink.update(Update::Count { item: m::DECODE_ERRORS, more: 1 });
-            sink.update(Update::Error(&format!(
-                "a packet of stream {}: {fault}",
-                packet.stream.channel
-            )));
+            peer.add(m::DECODE_ERRORS, 1);
+            peer.error(&format!("a packet of stream {}: {fault}", packet.stream.channel));
         }
         Some(result.events)
     }
 
     pub(super) fn skipped(&mut self, stream: &StreamInfo, why: &str) {
-        self.update(Update::Count { item: m::PACKETS_SKIPPED, more: 1 });
-        self.update(Update::Error(&format!(
-            "a packet of stream {} is passed over: {why}",
-            stream.channel
-        )));
+        self.add(m::PACKETS_SKIPPED, 1);
+        self.peer.iter_mut().for_each(|peer| {
+            peer.error(&format!("a packet of stream {} is passed over: {why}", stream.channel))
+        });
     }
 
     /// A beacon: the session is alive.
     pub(super) fn beacon(&mut self) {
-        self.update(Update::Message);
+        self.peer.iter_mut().for_each(Peer::message);
     }
 
     pub(super) fn error(&mut self, text: &str) {
-        self.update(Update::Error(text));
+        self.peer.iter_mut().for_each(|peer| peer.error(text));
     }
 }

@@ -99,6 +99,15 @@ impl ReplayFilter {
         self.positions.put(stream, position, limits::SEEN_STREAMS);
     }
 
+    /// A stream has another key now: its position goes along, unless the new key has a later one.
+    pub(super) fn renamed(&mut self, before: &StreamKey, stream: StreamKey) {
+        let Some(position) = self.positions.get(before).copied() else { return };
+        let later = |known: &Position| (known.end, known.begin) >= (position.end, position.begin);
+        if !self.positions.get(&stream).is_some_and(later) {
+            self.positions.put(stream, position, limits::SEEN_STREAMS);
+        }
+    }
+
     /// Records a beacon; returns whether its time is later than everything reported before.
     pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) -> bool {
         let new = self.positions.get(&stream).is_none_or(|position| position.end < time);
@@ -231,6 +240,20 @@ mod tests {
         replay_filter.packet(key(1, 1), &index(49, 70, 0));
         assert!(!replay_filter.beacon(key(1, 1), 60));
         assert!(!replay_filter.is_new(&key(1, 1), &index(60, 65, 8)));
+    }
+
+    #[test]
+    fn a_stream_with_another_key_does_not_go_back() {
+        let (mut replay_filter, packets) =
+            (ReplayFilter::new(), [index(10, 20, 0), index(20, 30, 8)]);
+        replay_filter.packet(key(1, 1), &packets[0]);
+        replay_filter.renamed(&key(1, 1), key(2, 1));
+        let new = |filter: &ReplayFilter| packets.map(|packet| filter.is_new(&key(2, 1), &packet));
+        assert_eq!(new(&replay_filter), [false, true]);
+        replay_filter.packet(key(2, 1), &packets[1]);
+        replay_filter.renamed(&key(1, 1), key(2, 1));
+        replay_filter.renamed(&key(3, 1), key(2, 1));
+        assert_eq!(new(&replay_filter), [false, false]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Access;
 use super::meter::Meter;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::read::Order;
 use crate::sources::mono::process::{Facts, Host, Processes, Said, Via, Way};
 
@@ -27,17 +27,17 @@ impl Reader {
     }
 
     /// The process is known.
-    pub fn start(&mut self, sink: &mut dyn Sink) {
-        self.0.start(sink);
+    pub fn start(&mut self, peer: &mut Peer) {
+        self.0.start(peer);
     }
 
     /// Reads a page of a host of this byte order.
     ///
     /// # Errors
     /// It is not read: why, in words.
-    pub fn read(&mut self, big: bool, page: &[u8], sink: &mut dyn Sink) -> Result<(), String> {
+    pub fn read(&mut self, big: bool, page: &[u8], peer: &mut Peer) -> Result<(), String> {
         let order = if big { Order::Big } else { Order::Little };
-        self.0.read_in(order, page, sink).map_err(|refusal| refusal.to_string())
+        self.0.read_in(order, page, peer).map_err(|refusal| refusal.to_string())
     }
 
     /// Bytes allocated.

@@ -5,8 +5,7 @@ use super::categories::end;
 use super::layout::{Figures, PAGE, Refusal, figures};
 use super::page::Page;
 use super::user::UserCounters;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{Condition, MetricItem, Value};
 use crate::read::Order;
 use crate::sources::mono::metrics as m;
@@ -90,24 +89,24 @@ impl Meter {
     }
 
     /// The process is known.
-    pub(crate) fn start(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn start(&mut self, peer: &mut Peer) {
         let facts = self.seat.facts();
         let more =
             vec![("container_pid", facts.inner_pid.to_string()), ("user", facts.owner.clone())];
-        let peer = format!("/dev/shm/mono.{}", facts.inner_pid);
-        sink.update(Update::Identity(self.seat.identity(peer, more)));
-        self.tick(sink);
+        let address = format!("/dev/shm/mono.{}", facts.inner_pid);
+        peer.is(self.seat.identity(address, more));
+        self.tick(peer);
     }
 
     /// A limit had turned the process away, and what was reported is lost: begins anew.
-    pub(crate) fn restart(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn restart(&mut self, peer: &mut Peer) {
         self.shown = Shown::default();
         (self.before, self.sums) = (None, Default::default());
         self.user = UserCounters::default();
         (self.fed, self.fed_user) = (Default::default(), false);
         self.data.clear();
         self.told = None;
-        self.start(sink);
+        self.start(peer);
     }
 
     /// The area can be read otherwise than before.
@@ -120,8 +119,8 @@ impl Meter {
     ///
     /// # Errors
     /// It is no area, or not that of the process.
-    pub(crate) fn read(&mut self, page: &[u8; PAGE], sink: &mut dyn Sink) -> Result<(), Refusal> {
-        self.read_in(HERE, page, sink)
+    pub(crate) fn read(&mut self, page: &[u8; PAGE], peer: &mut Peer) -> Result<(), Refusal> {
+        self.read_in(HERE, page, peer)
     }
 
     /// Reads a page.
@@ -129,7 +128,7 @@ impl Meter {
         &mut self,
         order: Order,
         page: &[u8],
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), Refusal> {
         let (new, data) = figures(page, order, self.seat.facts().inner_pid)?;
         let old = self.before.replace(new);
@@ -137,25 +136,25 @@ impl Meter {
             let (now, before) = (figure(&new), old.as_ref().map_or(0, figure));
             *sum += u64::from(now.wrapping_sub(before));
             if old.is_none() || now != before {
-                sink.update(Update::Set { item: *item, value: Value::U64(*sum) });
+                peer.set(*item, Value::U64(*sum));
             }
         }
         for (item, figure) in GAUGES {
             let value = figure(&new);
             if old.as_ref().map(figure).as_ref() != Some(&value) {
-                sink.update(Update::Set { item, value });
+                peer.set(item, value);
             }
         }
-        self.share(old.as_ref(), &new, sink);
-        self.count(sink);
-        self.users(Page { bytes: page, order }, data, sink);
-        sink.update(Update::Message);
+        self.share(old.as_ref(), &new, peer);
+        self.count(peer);
+        self.users(Page { bytes: page, order }, data, peer);
+        peer.message();
         self.seat.stage(Stage::Reading);
         Ok(())
     }
 
     /// Sums of the program.
-    fn count(&self, sink: &mut dyn Sink) {
+    fn count(&self, peer: &mut Peer) {
         let sum = |at: usize| self.sums.get(at).copied().unwrap_or_default();
         for (item, of, total) in [
             (m::PROGRAM_EXCEPTIONS, Sum::Exceptions, sum(THROWN)),
@@ -163,13 +162,13 @@ impl Meter {
         ] {
             let more = self.tally.since_start(of, total);
             if more > 0 {
-                sink.update(Update::RowCount { slot: PROGRAM, item, more });
+                peer.row_add(PROGRAM, item, more);
             }
         }
     }
 
     /// Metrics that other ways may feed.
-    fn share(&mut self, old: Option<&Figures>, new: &Figures, sink: &mut dyn Sink) {
+    fn share(&mut self, old: Option<&Figures>, new: &Figures, peer: &mut Peer) {
         let sum = |at: usize| Value::U64(self.sums.get(at).copied().unwrap_or_default());
         let (thrown, methods) = (sum(THROWN), sum(METHODS));
         let completed = Value::U64(new.pool_completed);
@@ -189,13 +188,13 @@ impl Meter {
             let before = std::mem::replace(fed, feeds);
             if feeds && (!same || !before) {
                 for (item, value) in values {
-                    sink.update(Update::Set { item: *item, value: value.clone() });
+                    peer.set(*item, value.clone());
                 }
             }
         }
     }
 
-    fn users(&mut self, page: Page<'_>, data: usize, sink: &mut dyn Sink) {
+    fn users(&mut self, page: Page<'_>, data: usize, peer: &mut Peer) {
         let none = page.u8(data).is_none_or(|kind| kind == 0);
         if none && self.user.is_empty() {
             return;
@@ -207,19 +206,19 @@ impl Meter {
         if feeds && !same {
             self.data.clear();
             self.data.extend_from_slice(bytes);
-            self.user.read(page, data, !before, sink);
+            self.user.read(page, data, !before, peer);
         }
     }
 
     /// Once a second.
-    pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
-        let others = self.shown.tick(&self.seat, sink) & !Way::Area.bit();
+    pub(crate) fn tick(&mut self, peer: &mut Peer) {
+        let others = self.shown.tick(&self.seat, peer) & !Way::Area.bit();
         if self.told.as_ref().is_some_and(|told| told.0 == others && told.1 == self.access) {
             return;
         }
         self.told = Some((others, self.access.clone()));
         let why = self.access.why();
-        sink.update(Update::Set { item: m::REASON, value: Value::text(why) });
+        peer.set(m::REASON, Value::text(why));
         // A stream tells of itself.
         if others & Way::Stream.bit() != 0 {
             return;
@@ -230,16 +229,21 @@ impl Meter {
             }
             _ => Condition::Sound,
         };
-        sink.update(Update::Condition(condition));
+        peer.condition(condition);
+    }
+
+    /// The process executes another program, whose area is another one.
+    pub(crate) fn another(&self) {
+        self.seat.another();
     }
 
     /// The area is no longer read: `ended`, since the process has ended.
-    pub(crate) fn end(&mut self, ended: bool, why: &str, sink: &mut dyn Sink) {
+    pub(crate) fn end(&mut self, ended: bool, why: &str, peer: &mut Peer) {
         if ended {
             self.seat.ended();
         }
         if ended || self.seat.is_last() {
-            self.shown.gone(why, sink);
+            self.shown.gone(why, peer);
         }
     }
 

@@ -1,6 +1,5 @@
 //! Pages of Mono 6.8 and 6.12, and pages that lie.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -8,10 +7,11 @@ use serde_json::Value as Json;
 
 use super::layout::{Figures, figures};
 use super::*;
-use crate::contract::Sink;
-use crate::contract::Update;
-use crate::model::{MetricItem, RowItem, Value};
+use crate::contract::Recorded;
+use crate::model::{MetricItem, Value};
 use crate::read::Order;
+use crate::sources::Source;
+use crate::sources::mono::Mono;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{
     Facts, Host, Processes, Said, Seat, Share, Stage, Sum, Via, Way,
@@ -35,51 +35,17 @@ fn seat(pid: u32) -> Seat {
     Processes::new(NoHost).seat(Way::Area, facts(4000, pid))
 }
 
-/// The newest values.
-#[derive(Default)]
-struct Seen {
-    items: HashMap<MetricItem, Value>,
-    names: HashMap<u32, (String, String)>,
-    user: HashMap<String, Value>,
-    rows: HashMap<RowItem, u64>,
-    updates: usize,
-    messages: usize,
+fn recorded() -> Recorded {
+    Recorded::new(&Mono::TABLE)
 }
 
-impl Seen {
-    fn number(&self, item: MetricItem) -> Option<u64> {
-        match self.items.get(&item)? {
-            Value::U64(value) => Some(*value),
-            Value::U32(value) => Some((*value).into()),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn text(&self, item: MetricItem) -> String {
-        match self.items.get(&item) {
-            Some(Value::Text(text)) => text.to_string(),
-            other => panic!("{other:?}"),
-        }
-    }
+fn text(seen: &Recorded, item: MetricItem) -> String {
+    seen.text(item).expect("a text")
 }
 
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        self.updates += 1;
-        match update {
-            Update::Set { item, value } => drop(self.items.insert(item, value)),
-            Update::Define { slot, spec } => {
-                drop(self.names.insert(slot, (spec.path.clone(), spec.key.clone())))
-            }
-            Update::Value { slot, value, .. } => {
-                drop(self.user.insert(self.names[&slot].0.clone(), value))
-            }
-            Update::Hide { slot } => drop(self.user.remove(&self.names[&slot].0)),
-            Update::RowCount { item, more, .. } => *self.rows.entry(item).or_default() += more,
-            Update::Message => self.messages += 1,
-            _ => {}
-        }
-    }
+/// A counter of the program's own.
+fn own(seen: &Recorded, path: &str) -> Option<Value> {
+    seen.log().metrics.get(&(path.to_owned(), None)).cloned()
 }
 
 fn corpus() -> Vec<(String, Vec<u8>, Json)> {
@@ -112,7 +78,7 @@ fn all_captures_have_the_figures_of_their_facts() {
     for (name, page, facts) in corpus() {
         let pid = pid_of(&facts);
         let mut meter = Meter::new(seat(pid), Access::Open);
-        let mut seen = Seen::default();
+        let mut seen = recorded();
         meter.start(&mut seen);
         meter.read_in(Order::Little, &page, &mut seen).expect("a page");
         let counters = &facts["counters"];
@@ -153,16 +119,16 @@ fn all_captures_have_the_figures_of_their_facts() {
         }
         assert_eq!(seen.number(m::RUNTIME_GC0), of("gc0"), "{name}");
         assert_eq!(seen.number(m::RUNTIME_GC1), of("gc1"), "{name}");
-        assert_eq!(seen.text(m::OWNER), "www-data");
-        assert_eq!((seen.number(m::STATE), seen.text(m::VIA)), (Some(0), "area".to_owned()));
+        assert_eq!(text(&seen, m::OWNER), "www-data");
+        assert_eq!((seen.number(m::STATE), text(&seen, m::VIA)), (Some(0), "area".to_owned()));
         let user = facts["categories"].as_object().expect("categories");
         let values: usize =
             user.values().map(|c| c["values"].as_object().map_or(0, |v| v.len())).sum();
-        assert_eq!(seen.user.len(), values, "{name}");
+        assert_eq!(seen.log().metrics.len(), values, "{name}");
         // Nothing has changed.
-        let before = seen.updates;
+        let before = seen.log().updates;
         meter.read_in(Order::Little, &page, &mut seen).expect("a page");
-        assert_eq!((seen.updates, seen.messages), (before + 1, 2));
+        assert_eq!((seen.log().updates, seen.log().messages), (before + 1, 2));
     }
 }
 
@@ -170,19 +136,19 @@ fn all_captures_have_the_figures_of_their_facts() {
 fn counters_of_programs() {
     let (page, pid) = capture("shm-counters");
     let mut meter = Meter::new(seat(pid), Access::Open);
-    let mut seen = Seen::default();
+    let mut seen = recorded();
     meter.read_in(Order::Little, &page, &mut seen).expect("a page");
-    let value = |path: &str| seen.user.get(path).cloned();
+    let value = |path: &str| own(&seen, path);
     assert_eq!(value("perfcounters.shop_orders_done"), Some(Value::I64(70)));
     assert_eq!(value("perfcounters.shop_orders_per_second"), Some(Value::U64(10)));
     assert_eq!(value("perfcounters.shop_queue_depth"), Some(Value::I64(2)));
-    assert!(seen.names.values().any(|(_, key)| key == "PerfCounters/Shop/orders done"));
+    assert!(seen.log().specs.values().any(|spec| spec.key == "PerfCounters/Shop/orders done"));
     let (page, pid) = capture("shm12-instances");
     let mut meter = Meter::new(seat(pid), Access::Open);
-    let mut seen = Seen::default();
+    let mut seen = recorded();
     meter.read_in(Order::Little, &page, &mut seen).expect("a page");
     // 10 of north and 200 of south: Mono adds them up.
-    assert_eq!(seen.user.get("perfcounters.cache_hits"), Some(&Value::I64(210)));
+    assert_eq!(own(&seen, "perfcounters.cache_hits"), Some(Value::I64(210)));
     // The program removes the category: the type of each stanza becomes D.
     let mut at = usize::from(u16::from_le_bytes([page[24], page[25]]));
     let mut removed = page.clone();
@@ -191,9 +157,9 @@ fn counters_of_programs() {
         at += usize::from(u16::from_le_bytes([removed[at + 2], removed[at + 3]]));
     }
     meter.read_in(Order::Little, &removed, &mut seen).expect("a page");
-    assert!(seen.user.is_empty());
+    assert!(seen.log().metrics.is_empty());
     meter.read_in(Order::Little, &page, &mut seen).expect("a page");
-    assert_eq!((seen.user.len(), seen.names.len()), (2, 2));
+    assert_eq!((seen.log().metrics.len(), seen.log().specs.len()), (2, 2));
 }
 
 /// A page of a layout, with all fields of 32 bits at `value` and no categories.
@@ -215,7 +181,7 @@ fn made(size: u16, pid: u32, value: u32) -> Vec<u8> {
 #[test]
 fn counters_of_32_bits_go_on_when_they_wrap() {
     let mut meter = Meter::new(seat(9), Access::Open);
-    let mut seen = Seen::default();
+    let mut seen = recorded();
     for value in [u32::MAX - 1, 3, 2] {
         meter.read_in(Order::Little, &made(296, 9, value), &mut seen).expect("a page");
     }
@@ -274,9 +240,9 @@ fn any_page_is_read_or_refused() {
     let (page, pid) = capture("shm-counters");
     let read = |bytes: &[u8]| {
         let mut meter = Meter::new(seat(pid), Access::Open);
-        let mut seen = Seen::default();
+        let mut seen = recorded();
         let _ = meter.read_in(Order::Little, bytes, &mut seen);
-        assert!(seen.user.len() < 600 && meter.memory() < 64 << 10);
+        assert!(seen.log().metrics.len() < 600 && meter.memory() < 64 << 10);
     };
     for end in 0..=700 {
         read(&page[..end]);
@@ -307,42 +273,42 @@ fn a_stream_of_the_process_feeds_what_both_have() {
     let processes = Processes::new(NoHost);
     let (page, pid) = capture("shm-exc");
     let mut meter = Meter::new(processes.seat(Way::Area, facts(4000, pid)), Access::Open);
-    let mut seen = Seen::default();
+    let mut seen = recorded();
     meter.start(&mut seen);
     meter.read_in(Order::Little, &page, &mut seen).expect("a page");
     assert_eq!(seen.number(m::EXCEPTIONS), Some(471));
     let stream = processes.seat(Way::Stream, facts(4000, pid));
     assert!(stream.feeds(Share::Exceptions));
-    seen.items.clear();
+    seen.log_mut().values.clear();
     let mut more = page.clone();
     more[32 + 16] = more[32 + 16].wrapping_add(1);
     meter.read_in(Order::Little, &more, &mut seen).expect("a page");
     meter.tick(&mut seen);
     assert_eq!((seen.number(m::EXCEPTIONS), seen.number(m::RUNTIME_THROWN)), (None, Some(472)));
-    assert_eq!((seen.text(m::VIA).as_str(), seen.number(m::STATE)), ("stream,area", Some(3)));
+    assert_eq!((text(&seen, m::VIA).as_str(), seen.number(m::STATE)), ("stream,area", Some(3)));
     drop(stream);
-    seen.items.remove(&m::STATE);
+    seen.log_mut().values.remove(&m::STATE);
     meter.read_in(Order::Little, &more, &mut seen).expect("a page");
     meter.tick(&mut seen);
     assert_eq!(seen.number(m::EXCEPTIONS), Some(472));
-    assert_eq!((seen.text(m::VIA).as_str(), seen.number(m::STATE)), ("area", None));
+    assert_eq!((text(&seen, m::VIA).as_str(), seen.number(m::STATE)), ("area", None));
 }
 
 #[test]
 fn a_process_that_cannot_be_read_is_listed_with_the_reason() {
     let mut meter = Meter::new(seat(9), Access::denied("www-data"));
-    let mut seen = Seen::default();
+    let mut seen = recorded();
     meter.start(&mut seen);
-    assert_eq!((seen.number(m::STATE), seen.text(m::VIA)), (Some(1), String::new()));
-    assert!(seen.text(m::REASON).starts_with("only user www-data and the group"));
+    assert_eq!((seen.number(m::STATE), text(&seen, m::VIA)), (Some(1), String::new()));
+    assert!(text(&seen, m::REASON).starts_with("only user www-data and the group"));
     meter.access(Access::refused(Refusal::Layout(292)));
     meter.tick(&mut seen);
     assert_eq!(seen.number(m::STATE), Some(5));
-    assert!(seen.text(m::REASON).contains("(292 bytes of counters)"));
+    assert!(text(&seen, m::REASON).contains("(292 bytes of counters)"));
     meter.access(Access::Open);
     meter.tick(&mut seen);
-    assert_eq!((seen.number(m::STATE), seen.text(m::REASON)), (Some(0), String::new()));
-    assert_eq!(seen.text(m::VIA), "area");
+    assert_eq!((seen.number(m::STATE), text(&seen, m::REASON)), (Some(0), String::new()));
+    assert_eq!(text(&seen, m::VIA), "area");
 }
 
 #[test]
@@ -350,25 +316,25 @@ fn states_go_from_found_to_gone() {
     let processes = Processes::new(NoHost);
     let (page, pid) = capture("shm-exc");
     let mut meter = Meter::new(processes.seat(Way::Area, facts(4000, pid)), Access::Open);
-    let mut seen = Seen::default();
+    let mut seen = recorded();
     meter.start(&mut seen);
     assert_eq!(seen.number(m::STATE), Some(0));
     meter.read_in(Order::Little, &page, &mut seen).expect("a page");
     meter.tick(&mut seen);
-    assert_eq!((seen.number(m::STATE), seen.text(m::REASON)), (Some(3), String::new()));
+    assert_eq!((seen.number(m::STATE), text(&seen, m::REASON)), (Some(3), String::new()));
     // What cannot be read beside a module that is read is told, and is no state.
     let module = processes.seat(Way::Module, facts(4000, pid));
     module.stage(Stage::Reading);
     meter.access(Access::denied("www-data"));
     meter.tick(&mut seen);
     assert_eq!(seen.number(m::STATE), Some(3));
-    assert!(seen.text(m::REASON).starts_with("only user"));
+    assert!(text(&seen, m::REASON).starts_with("only user"));
     // The area is not read any more, and the module is.
     meter.end(false, "mono.discover is false", &mut seen);
     assert_eq!(seen.number(m::STATE), Some(3));
     meter.end(true, "the process has ended", &mut seen);
     let ended = "the process has ended".to_owned();
-    assert_eq!((seen.number(m::STATE), seen.text(m::REASON)), (Some(6), ended));
+    assert_eq!((seen.number(m::STATE), text(&seen, m::REASON)), (Some(6), ended));
     assert_eq!(module.look().1, Stage::Gone);
 }
 
@@ -376,9 +342,10 @@ fn states_go_from_found_to_gone() {
 fn sums_of_a_program_have_a_process_once() {
     let processes = Processes::new(NoHost);
     let rows = |meter: &mut Meter, value: u32| {
-        let mut seen = Seen::default();
+        let mut seen = recorded();
         meter.read_in(Order::Little, &made(296, 9, value), &mut seen).expect("a page");
-        [m::PROGRAM_EXCEPTIONS, m::PROGRAM_GC_COUNT].map(|item| seen.rows.get(&item).copied())
+        [m::PROGRAM_EXCEPTIONS, m::PROGRAM_GC_COUNT]
+            .map(|item| seen.rows(item).into_values().reduce(|a, b| a + b))
     };
     let area = |older| {
         let facts = Facts { older, start: 7 + u64::from(older), ..facts(4000, 9) };

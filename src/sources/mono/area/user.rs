@@ -7,8 +7,7 @@ use mono_counters::numbers::{Numbers, Space};
 
 use super::categories::{UserCounter, each};
 use super::page::Page;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::Value;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::{mapping::Mapping, spec::Description};
@@ -62,7 +61,7 @@ struct Known {
 impl UserCounters {
     /// Reports what has changed; `all`: everything, since another way has reported until now. Of
     /// more than [`limits::USER_COUNTERS`] names those that come later are counted only.
-    pub(super) fn read(&mut self, page: Page<'_>, start: usize, all: bool, sink: &mut dyn Sink) {
+    pub(super) fn read(&mut self, page: Page<'_>, start: usize, all: bool, peer: &mut Peer) {
         self.reading += 1;
         let Self { known, reading, key, beyond } = self;
         let before = std::mem::take(beyond);
@@ -78,7 +77,7 @@ impl UserCounters {
                     return;
                 }
                 let slot = u32::try_from(known.len()).unwrap_or(u32::MAX);
-                known.insert(key.as_str().into(), define(key, counter.kind, slot, sink));
+                known.insert(key.as_str().into(), define(key, counter.kind, slot, peer));
             }
             let Some(one) = known.get_mut(key.as_str()) else { return };
             one.reading = *reading;
@@ -88,15 +87,15 @@ impl UserCounters {
                     true => Value::U64(value.cast_unsigned()),
                     false => Value::I64(value),
                 };
-                sink.update(Update::Value { slot: one.slot, row: None, value });
+                peer.set_slot(one.slot, None, value);
             }
         });
         if unshown > 0 {
-            sink.update(Update::Unshown(unshown));
+            peer.unshown(unshown);
         }
         for gone in known.values_mut().filter(|one| one.reading != *reading) {
             if gone.value.take().is_some() {
-                sink.update(Update::Hide { slot: gone.slot });
+                peer.hide(gone.slot);
             }
         }
     }
@@ -129,7 +128,7 @@ fn name(key: &mut String, counter: &UserCounter<'_>) -> bool {
     !key.chars().any(char::is_control)
 }
 
-fn define(key: &str, number: u8, slot: u32, sink: &mut dyn Sink) -> Known {
+fn define(key: &str, number: u8, slot: u32, peer: &mut Peer) -> Known {
     let (unit, variance) = match kind(number) {
         Kind::Number => (0, 0),
         Kind::Sum => (0, MONOTONIC),
@@ -144,30 +143,17 @@ fn define(key: &str, number: u8, slot: u32, sink: &mut dyn Sink) -> Known {
         name: key.to_owned(),
         occurrence: 1,
     };
-    sink.update(Update::Define { slot, spec: &description.spec() });
+    peer.define(slot, &description.spec());
     Known { slot, scale: mapping.scale, monotonic: variance == MONOTONIC, value: None, reading: 0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::Recorded;
     use crate::read::Order;
-
-    #[derive(Default)]
-    struct Seen {
-        defined: usize,
-        unshown: u64,
-    }
-
-    impl Sink for Seen {
-        fn update(&mut self, update: Update<'_>) {
-            match update {
-                Update::Define { .. } => self.defined += 1,
-                Update::Unshown(more) => self.unshown += more,
-                _ => {}
-            }
-        }
-    }
+    use crate::sources::Source;
+    use crate::sources::mono::Mono;
 
     /// A category with one counter, and its instance.
     fn page(name: &str, value: u64) -> Vec<u8> {
@@ -189,12 +175,13 @@ mod tests {
 
     #[test]
     fn names_of_a_process_are_bounded_and_the_rest_is_counted() {
-        let (mut counters, mut seen) = (UserCounters::default(), Seen::default());
+        let (mut counters, mut seen) = (UserCounters::default(), Recorded::new(&Mono::TABLE));
         let mut read = |name: String, value| {
             let bytes = page(&name, value);
             let page = Page { bytes: &bytes, order: Order::Little };
             counters.read(page, 0, false, &mut seen);
-            (seen.defined, seen.unshown, counters.memory())
+            let log = seen.log();
+            (log.specs.len(), log.unshown, counters.memory())
         };
         assert_eq!((read("a".into(), 1).0, read("a".into(), 2).0), (1, 1));
         for n in 1..limits::USER_COUNTERS {

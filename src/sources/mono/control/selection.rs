@@ -14,8 +14,7 @@ use bytes::BytesMut;
 
 use super::pending_requests::{Answer, PendingRequests};
 use super::request_queue::{Origin, QueuedRequest, RequestQueue};
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::ControlId;
 use crate::sources::mono::limits;
 use crate::sources::mono::meter::counters::{Counters, listed};
@@ -25,10 +24,10 @@ use crate::sources::mono::proto::requests::{Agent, Refusal, Request};
 use mono_counters::message::Status;
 use mono_counters::numbers::{bare_category, category_of_note};
 
-/// The two outputs of a session: bytes to the agent, updates to the sink.
+/// The two outputs of a session: bytes to the agent, updates to the peer.
 pub(crate) struct Io<'a> {
     pub(crate) out: &'a mut BytesMut,
-    pub(crate) sink: &'a mut dyn Sink,
+    pub(crate) peer: &'a mut Peer,
 }
 
 /// Overhead of a pair of strings in bytes, and the length of a usual pair.
@@ -129,7 +128,7 @@ impl Selection {
     ) {
         let Some(id) = self.pending.begin(control) else {
             let text = "not possible: too many requests are waiting for the agent".to_owned();
-            io.sink.update(Update::Answer { control, text });
+            io.peer.answer(control, text);
             return;
         };
         let items = || text.split(';').map(str::trim).filter(|item| !item.is_empty());
@@ -218,7 +217,7 @@ impl Selection {
 
     fn settle(&mut self, id: u32, io: &mut Io<'_>) {
         if let Some((control, text)) = self.pending.settle(id) {
-            io.sink.update(Update::Answer { control, text });
+            io.peer.answer(control, text);
         }
     }
 
@@ -233,7 +232,7 @@ impl Selection {
                 }
                 Origin::Selection | Origin::Numbering if !reported => {
                     reported = true;
-                    io.sink.update(Update::Error(&format!("{what}: {refusal}")));
+                    io.peer.error(&format!("{what}: {refusal}"));
                     if refusal == Refusal::IndexSpace {
                         self.queue.forget_selection();
                     }
@@ -369,7 +368,7 @@ impl Selection {
                 self.settle(id, io);
             }
             Origin::Selection if matches!(status, Status::Nok | Status::NotFound) => {
-                io.sink.update(Update::Error(&format!("{what}: {}", status.name())));
+                io.peer.error(&format!("{what}: {}", status.name()));
             }
             Origin::Selection | Origin::Numbering => {}
         }
@@ -414,7 +413,7 @@ fn subject(request: &Request, counters: &Counters) -> String {
 }
 
 fn unsolicited(kind: &str, io: &mut Io<'_>) {
-    io.sink.update(Update::Error(&format!("unsolicited {kind} response")));
+    io.peer.error(&format!("unsolicited {kind} response"));
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::config::Config;
 use super::front::Front;
-use super::meter::identity::Peer;
+use super::meter::identity::Origin;
 use super::meter::pattern::Pattern;
 use super::process::{Joining, Processes, Via};
 use super::session::Settings;
@@ -95,7 +95,7 @@ fn sessions(shared: &Shared, processes: &Arc<Processes>) -> SessionFactory {
     Arc::new(move |caller: Caller| {
         let local = is_local(caller.address.ip());
         let host = (!local).then(|| caller.address.ip().to_string());
-        let peer = Peer {
+        let peer = Origin {
             address: caller.address.to_string(),
             fallback: caller.fallback,
             host,
@@ -112,7 +112,7 @@ fn file_sessions(shared: &Shared, processes: &Arc<Processes>) -> FileFactory {
     Arc::new(move |address, fallback| {
         let path = PathBuf::from(address.strip_prefix("file:").unwrap_or_default());
         let joining = Joining { processes: Arc::clone(&processes), via: Via::File(path) };
-        let peer = Peer { address, fallback, host: None, process: None };
+        let peer = Origin { address, fallback, host: None, process: None };
         let settings = Settings { one_way: true, ..current(&shared) };
         Box::new(Front::joining(peer, Some(joining), settings, stream_settings()))
     })

@@ -16,7 +16,7 @@ const FALLBACK: usize = 128;
 
 /// The facts about a peer before its first byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Peer {
+pub struct Origin {
     /// The value of `apm.agent.peer`: `127.0.0.1:50123`, `file:/path`.
     pub address: String,
     /// Instance name if the process is not known.
@@ -78,7 +78,7 @@ impl ProcessInfo {
     }
 
     /// The identity from the best source that is known.
-    pub(crate) fn identity(&self, peer: &Peer, dialect: &str) -> Identity {
+    pub(crate) fn identity(&self, peer: &Origin, dialect: &str) -> Identity {
         let system = peer.process.as_ref();
         let pid = self.pid.or(system.map(|(_, pid)| *pid));
         let program = self
@@ -138,8 +138,8 @@ fn program(command: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn peer() -> Peer {
-        Peer {
+    fn peer() -> Origin {
+        Origin {
             address: "127.0.0.1:50123".into(),
             fallback: "127.0.0.1#1".into(),
             host: None,
@@ -175,7 +175,7 @@ mod tests {
     fn the_counters_say_it_best() {
         let process = Some(("other".to_owned(), 9));
         let id = told(1234, "mono /srv/gc pressure.exe")
-            .identity(&Peer { process, ..peer() }, "note little-endian");
+            .identity(&Origin { process, ..peer() }, "note little-endian");
         assert_eq!(
             (id.name.as_str(), id.resumes, id.peer.as_str()),
             ("pressure.exe:1234", true, "127.0.0.1:50123")
@@ -192,11 +192,13 @@ mod tests {
     fn then_the_system_then_the_connection() {
         let process = Some(("my app".to_owned(), 9));
         assert_eq!(
-            ProcessInfo::default().identity(&Peer { process: process.clone(), ..peer() }, "x").name,
+            ProcessInfo::default()
+                .identity(&Origin { process: process.clone(), ..peer() }, "x")
+                .name,
             "my_app~aaadca38:9"
         );
         assert_eq!(told(7, "").identity(&peer(), "x").name, "mono:7");
-        assert_eq!(told(-7, "a.exe").identity(&Peer { process, ..peer() }, "x").name, "a.exe:9");
+        assert_eq!(told(-7, "a.exe").identity(&Origin { process, ..peer() }, "x").name, "a.exe:9");
         let id = told(0, "a.exe").identity(&peer(), "x");
         assert_eq!((id.name.as_str(), id.resumes), ("127.0.0.1#1", false));
         assert!(id.labels.iter().all(|(name, _)| *name != "pid"));
@@ -205,13 +207,14 @@ mod tests {
     #[test]
     fn names_are_bounded_and_have_no_odd_characters() {
         let command = format!("mono {}\u{e9} {}.exe", "é".repeat(300), "ü".repeat(300));
-        let id = told(1, &command).identity(&Peer { host: Some("10.0.0.1".into()), ..peer() }, "x");
+        let id =
+            told(1, &command).identity(&Origin { host: Some("10.0.0.1".into()), ..peer() }, "x");
         let program = id.name.strip_suffix(":1@10.0.0.1").expect("program, pid and host");
         assert_eq!(program.chars().count(), PROGRAM);
         assert!(program.starts_with(&"ü".repeat(PROGRAM - 9)), "{program}");
         assert!(id.labels.iter().all(|(_, v)| v.len() <= COMMAND));
         let fallback = ProcessInfo::default()
-            .identity(&Peer { fallback: "/a b\n".repeat(100), ..peer() }, "x")
+            .identity(&Origin { fallback: "/a b\n".repeat(100), ..peer() }, "x")
             .name;
         assert_eq!(fallback.len(), FALLBACK);
         let start = "/a_b_".repeat(26);

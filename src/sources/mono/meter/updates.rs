@@ -6,10 +6,10 @@ use std::time::Duration;
 use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
 
 use super::counters::Counters;
-use super::identity::Peer;
+use super::identity::Origin;
 use super::identity::{IdentityCounter, ProcessInfo};
-use crate::contract::Sink;
-use crate::contract::{Identity, SampleValue, Update};
+use crate::contract::Peer;
+use crate::contract::{Identity, SampleValue};
 use crate::model::{Now, Value};
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{
@@ -23,7 +23,7 @@ const PROGRAM: u32 = 0;
 /// The state of one connection's updates.
 #[derive(Debug)]
 pub(crate) struct Updates {
-    peer: Peer,
+    origin: Origin,
     process: ProcessInfo,
     /// How it may be found among the processes of this host.
     joining: Option<Joining>,
@@ -54,9 +54,9 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
-    pub(crate) fn new(peer: Peer, joining: Option<Joining>) -> Self {
+    pub(crate) fn new(origin: Origin, joining: Option<Joining>) -> Self {
         Self {
-            peer,
+            origin,
             process: ProcessInfo::default(),
             joining,
             seat: None,
@@ -79,8 +79,8 @@ impl Updates {
     }
 
     /// For the log profiler.
-    pub(crate) fn of_stream(peer: Peer, joining: Option<Joining>) -> Self {
-        Self { way: Way::Stream, ..Self::new(peer, joining) }
+    pub(crate) fn of_stream(origin: Origin, joining: Option<Joining>) -> Self {
+        Self { way: Way::Stream, ..Self::new(origin, joining) }
     }
 
     /// Takes the seat of the process that says this of itself, if it is one of this host. If it is
@@ -113,11 +113,11 @@ impl Updates {
 
     /// The program and the process id as the peer itself says them in its stream.
     pub(crate) fn process(&mut self, program: &str, pid: u32) {
-        self.peer.process = Some((program.to_owned(), pid)).filter(|(_, pid)| *pid > 0);
+        self.origin.process = Some((program.to_owned(), pid)).filter(|(_, pid)| *pid > 0);
     }
 
     /// Reports the identity of the peer as known now, then the updates that waited for it.
-    pub(crate) fn introduce(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
+    pub(crate) fn introduce(&mut self, counters: &mut Counters, peer: &mut Peer) {
         if self.introduced {
             return;
         }
@@ -129,10 +129,10 @@ impl Updates {
         let identity = match &self.seat {
             Some(seat) => {
                 _ = seat.feeds(Share::Counters);
-                seat.identity(self.peer.address.clone(), vec![("dialect", self.dialect.clone())])
+                seat.identity(self.origin.address.clone(), vec![("dialect", self.dialect.clone())])
             }
             None => {
-                let identity = self.process.identity(&self.peer, &self.dialect);
+                let identity = self.process.identity(&self.origin, &self.dialect);
                 // A stream begins with its process and never goes on.
                 Identity { resumes: identity.resumes && self.way == Way::Module, ..identity }
             }
@@ -140,18 +140,18 @@ impl Updates {
         let program = identity.labels.iter().find(|(name, _)| *name == "program");
         self.program = program.map(|(_, program)| program.clone());
         self.name.clone_from(&identity.name);
-        sink.update(Update::Identity(identity));
+        peer.is(identity);
         if self.seat.is_none()
             && let Some(program) = &self.program
         {
             let (table, slot) = (PROGRAMS, PROGRAM);
-            sink.update(Update::Row { table, slot, key: Some(program) });
-            sink.update(Update::RowLabels { table, slot, labels: &[("program", program)] });
+            peer.row(table, slot, Some(program));
+            peer.row_labels(table, slot, &[("program", program)]);
         }
-        self.belong(sink);
-        sink.update(Update::Set { item: DIALECT, value: Value::text(&self.dialect) });
-        self.flush(sink);
-        self.refresh(counters, sink);
+        self.belong(peer);
+        peer.set(DIALECT, Value::text(&self.dialect));
+        self.flush(peer);
+        self.refresh(counters, peer);
     }
 
     /// Slot of the program's row, if the program is known.
@@ -160,25 +160,25 @@ impl Updates {
     }
 
     /// The process is one of its program: about once a second.
-    pub(crate) fn belong(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn belong(&mut self, peer: &mut Peer) {
         if let Some(seat) = &self.seat {
-            self.shown.tick(seat, sink);
+            self.shown.tick(seat, peer);
         } else if self.introduced {
             if self.program.is_some() {
-                sink.update(Update::RowMember { table: PROGRAMS, slot: PROGRAM });
+                peer.row_member(PROGRAMS, PROGRAM);
             }
-            self.shown.stage(self.stage, sink);
+            self.shown.stage(self.stage, peer);
         }
     }
 
     /// Values come.
-    pub(crate) fn reads(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn reads(&mut self, peer: &mut Peer) {
         if self.stage != Stage::Reading {
             self.stage = Stage::Reading;
             if let Some(seat) = &self.seat {
                 seat.stage(Stage::Reading);
             }
-            self.belong(sink);
+            self.belong(peer);
         }
     }
 
@@ -188,51 +188,51 @@ impl Updates {
     }
 
     /// Sets the agent's dialect, which may be known only after Hello.
-    pub(crate) fn dialect(&mut self, dialect: String, sink: &mut dyn Sink) {
+    pub(crate) fn dialect(&mut self, dialect: String, peer: &mut Peer) {
         if self.dialect != dialect {
             self.dialect = dialect;
             if self.introduced {
-                sink.update(Update::Set { item: DIALECT, value: Value::text(&self.dialect) });
+                peer.set(DIALECT, Value::text(&self.dialect));
             }
         }
     }
 
     /// Reports new and hidden counters, and the number of counters.
-    pub(crate) fn refresh(&mut self, counters: &mut Counters, sink: &mut dyn Sink) {
+    pub(crate) fn refresh(&mut self, counters: &mut Counters, peer: &mut Peer) {
         if !self.introduced {
             return;
         }
         for slot in counters.take_gone() {
-            sink.update(Update::Hide { slot: slot.into() });
+            peer.hide(slot.into());
         }
         for (slot, spec) in counters.take_fresh() {
-            sink.update(Update::Define { slot: slot.into(), spec: &spec });
+            peer.define(slot.into(), &spec);
         }
         let beyond = counters.take_beyond();
         if beyond > 0 {
-            sink.update(Update::Unshown(beyond as u64));
+            peer.unshown(beyond as u64);
         }
         if let Some(name_error) = counters.take_name_error() {
-            sink.update(Update::Error(&name_error));
+            peer.error(&name_error);
         }
         if self.counters != Some(counters.sampled()) {
             self.counters = Some(counters.sampled());
             let value = Value::U32(u32::try_from(counters.sampled()).unwrap_or(u32::MAX));
-            sink.update(Update::Set { item: COUNTERS, value });
+            peer.set(COUNTERS, value);
         }
     }
 
     /// A message is complete.
-    pub(crate) fn message(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn message(&mut self, peer: &mut Peer) {
         self.messages = self.messages.saturating_add(1);
         if self.introduced {
-            self.flush(sink);
+            self.flush(peer);
         }
     }
 
     /// Reports the messages that are not reported yet.
-    pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
-        (0..std::mem::take(&mut self.messages)).for_each(|_| sink.update(Update::Message));
+    pub(crate) fn flush(&mut self, peer: &mut Peer) {
+        (0..std::mem::take(&mut self.messages)).for_each(|_| peer.message());
     }
 
     /// A sample begins.
@@ -266,14 +266,14 @@ impl Updates {
     }
 
     /// The connection ends. Other ways to the process stay: values that none of them has are hidden.
-    pub(crate) fn leave(&mut self, counters: &Counters, sink: &mut dyn Sink) {
+    pub(crate) fn leave(&mut self, counters: &Counters, peer: &mut Peer) {
         if self.seat.as_ref().is_some_and(|seat| seat.yields(Share::Counters)) {
-            counters.defined().for_each(|slot| sink.update(Update::Hide { slot: slot.into() }));
+            counters.defined().for_each(|slot| peer.hide(slot.into()));
         }
         if self.introduced && !self.replaced && self.seat.as_ref().is_none_or(Seat::is_last) {
             let ended = self.seat.as_ref().is_some_and(|seat| seat.look().1 == Stage::Gone);
             let why = if ended { "the process has ended" } else { "its connection has ended" };
-            self.shown.gone(why, sink);
+            self.shown.gone(why, peer);
         }
     }
 
@@ -288,43 +288,40 @@ impl Updates {
         now: Now,
         wall: bool,
         counters: &mut Counters,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
-        self.introduce(counters, sink);
+        self.introduce(counters, peer);
         for (item, number) in counters.take_named() {
             // A stream's counters reach them with its other figures.
             if self.way == Way::Module && (item != JIT_METHODS || self.feeds(Share::Methods)) {
-                sink.update(Update::Set { item, value: Value::U64(number) });
+                peer.set(item, Value::U64(number));
             }
         }
         self.values.extend(counters.take_pending().map(|(index, value)| (index.into(), value)));
-        sink.update(Update::Sample { kind: SAMPLE, stamp: now.wall, values: &self.values });
+        peer.sample(SAMPLE, now.wall, &self.values);
         // Between two samples there is nothing to keep.
         self.usual = self.values.len();
         self.drop_sample();
-        sink.update(Update::Count { item: SAMPLES, more: 1 });
+        peer.add(SAMPLES, 1);
         if self.program.is_some() {
-            sink.update(Update::RowCount { slot: PROGRAM, item: PROGRAM_SAMPLES, more: 1 });
+            peer.row_add(PROGRAM, PROGRAM_SAMPLES, 1);
         }
-        self.reads(sink);
+        self.reads(peer);
         if wall {
             let sent = i128::from(self.stamp - UNIX_EPOCH_TICKS) * i128::from(TICK_NANOSECONDS);
             let skew = (now.wall.as_nanos() - sent).clamp(i64::MIN.into(), i64::MAX.into());
-            sink.update(Update::Set {
-                item: SKEW,
-                value: Value::I64(i64::try_from(skew).unwrap_or_default()),
-            });
+            peer.set(SKEW, Value::I64(i64::try_from(skew).unwrap_or_default()));
         }
         let interval = self.before.and_then(|before| interval(before, self.stamp));
         if let Some(interval) = interval {
             let value = Value::U64(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
-            sink.update(Update::Set { item: INTERVAL, value });
-            sink.update(Update::Interval(interval));
+            peer.set(INTERVAL, value);
+            peer.interval(interval);
         }
         self.before = Some(self.stamp);
         // The messages of a stream are its buffers.
         if self.way == Way::Module {
-            self.message(sink);
+            self.message(peer);
         }
     }
 }

@@ -52,10 +52,26 @@ struct Table {
 }
 
 /// What is remembered of a process.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Known {
     start: u64,
+    /// Programs that it has executed before this one, as far as they were seen.
+    number: u32,
+    /// Name of the program, by its command line.
+    program: Option<String>,
+    /// The program has ended.
+    ended: bool,
+    /// No seat was taken for the program yet, and one for another program before.
+    begins: bool,
     counted: Counted,
+}
+
+impl Known {
+    /// It executes another program.
+    fn next(&mut self) {
+        let number = self.number.saturating_add(1);
+        *self = Self { start: self.start, number, begins: true, ..Self::default() };
+    }
 }
 
 /// A process that has a seat.
@@ -92,32 +108,38 @@ impl Processes {
             let Table { live, known, .. } = &mut *table;
             known.retain(|&pid, known| live.contains_key(&Key { pid, start: known.start }));
         }
-        let known = Known { start: key.start, ..Known::default() };
-        let resumes = match table.known.entry(key.pid) {
-            Entry::Vacant(entry) => {
-                entry.insert(known);
-                true
-            }
-            Entry::Occupied(entry) if entry.get().start == key.start => true,
-            Entry::Occupied(mut entry) => {
-                entry.insert(known);
-                false
+        let program = facts.program();
+        // By an empty command line nothing is told from anything.
+        let said = Some(&program).filter(|_| !facts.command.is_empty());
+        let Table { live, known, .. } = &mut *table;
+        let is_seen = live.contains_key(&key);
+        let fresh = Known { start: key.start, ..Known::default() };
+        let known = match known.entry(key.pid) {
+            Entry::Vacant(entry) => entry.insert(fresh),
+            Entry::Occupied(entry) => {
+                let known = entry.into_mut();
+                if known.start != key.start {
+                    *known = Known { begins: true, ..fresh };
+                } else if known.ended
+                    || known.program.as_ref().zip(said).is_some_and(|(a, b)| a != b)
+                {
+                    known.next();
+                }
+                known
             }
         };
+        known.program = said.cloned().or(known.program.take());
+        // Other ways to the program show their values already.
+        let resumes = !std::mem::take(&mut known.begins) || is_seen;
+        let process = live.entry(key).or_insert(Process { chairs: Vec::new(), ended: false });
+        process.ended = false;
         let chair = Arc::new(Chair::new(way, number));
-        let process = table.live.entry(key).or_insert(Process { chairs: Vec::new(), ended: false });
         process.chairs.push(Arc::clone(&chair));
+        let number = known.number;
         drop(table);
         self.changed();
-        let program = facts.program();
-        Seat {
-            processes: Arc::clone(self),
-            name: format!("{program}:{}", key.pid),
-            program,
-            facts,
-            resumes,
-            chair,
-        }
+        let name = format!("{program}:{}", key.pid);
+        Seat { processes: Arc::clone(self), name, program, facts, resumes, number, chair }
     }
 
     /// A number that changes with the ways that see any process.
@@ -146,17 +168,39 @@ impl Processes {
 
     /// The process has ended.
     pub(super) fn ended(&self, key: Key) {
-        if let Some(process) = self.lock().live.get_mut(&key) {
+        let mut table = self.lock();
+        if let Some(process) = table.live.get_mut(&key) {
             process.ended = true;
         }
+        if let Some(known) = table.known.get_mut(&key.pid).filter(|known| known.start == key.start)
+        {
+            known.ended = true;
+        }
+        drop(table);
         self.changed();
     }
 
-    /// A total of a process: by how much it is more than any that was said before. `passes`: the
-    /// first one counts nothing.
-    pub(super) fn grown(&self, key: Key, sum: Sum, total: u64, passes: bool) -> u64 {
+    /// The process executes another program than the one of this number.
+    pub(super) fn another(&self, key: Key, number: u32) {
         let mut table = self.lock();
-        let known = table.known.get_mut(&key.pid).filter(|known| known.start == key.start);
+        let known = table.known.get_mut(&key.pid);
+        let known = known.filter(|known| (known.start, known.number) == (key.start, number));
+        known.into_iter().for_each(Known::next);
+    }
+
+    /// A total of a program of a process: by how much it is more than any that was said before. `passes`: the
+    /// first one counts nothing.
+    pub(super) fn grown(
+        &self,
+        key: Key,
+        number: u32,
+        (sum, total): (Sum, u64),
+        passes: bool,
+    ) -> u64 {
+        let mut table = self.lock();
+        let known = table.known.get_mut(&key.pid);
+        // What is read late of a program that is no longer executed is left out.
+        let known = known.filter(|known| (known.start, known.number) == (key.start, number));
         let Some(counted) = known.and_then(|known| known.counted.get_mut(sum as usize)) else {
             return 0;
         };

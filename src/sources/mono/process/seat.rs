@@ -53,6 +53,8 @@ pub(crate) struct Seat {
     pub(super) program: String,
     pub(super) facts: Facts,
     pub(super) resumes: bool,
+    /// Which program of the process it is of.
+    pub(super) number: u32,
     pub(super) chair: Arc<Chair>,
 }
 
@@ -130,9 +132,17 @@ impl Seat {
         self.processes.ended(self.key());
     }
 
+    /// The process executes another program than that of this seat.
+    pub(crate) fn another(&self) {
+        self.processes.another(self.key(), self.number);
+    }
+
     /// What its program's sums have of the process.
     pub(crate) fn tally(&self) -> Tally {
-        Tally { processes: Arc::clone(&self.processes), key: self.key(), older: self.facts.older }
+        let (processes, number) = (Arc::clone(&self.processes), self.number);
+        // What another program counts, this PMDA has seen from its begin.
+        let older = self.facts.older && number == 0;
+        Tally { processes, key: self.key(), number, older }
     }
 
     /// A number that changes with [`Seat::look`] of any process.

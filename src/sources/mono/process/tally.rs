@@ -23,7 +23,9 @@ pub(super) type Counted = [Option<u64>; 2];
 pub(crate) struct Tally {
     pub(super) processes: Arc<Processes>,
     pub(super) key: Key,
-    /// The process began before this PMDA.
+    /// Which program of the process it is of.
+    pub(super) number: u32,
+    /// The program began before this PMDA.
     pub(super) older: bool,
 }
 
@@ -31,11 +33,15 @@ impl Tally {
     /// What the sum grows by if this is a total since the start of the process. The first one of a
     /// process that began before this PMDA adds nothing.
     pub(crate) fn since_start(&self, sum: Sum, total: u64) -> u64 {
-        self.processes.grown(self.key, sum, total, self.older)
+        self.grown(sum, total, self.older)
     }
 
     /// The same for a total of what came from a stream: all of it was read by this PMDA.
     pub(crate) fn of_stream(&self, sum: Sum, total: u64) -> u64 {
-        self.processes.grown(self.key, sum, total, false)
+        self.grown(sum, total, false)
+    }
+
+    fn grown(&self, sum: Sum, total: u64, passes: bool) -> u64 {
+        self.processes.grown(self.key, self.number, (sum, total), passes)
     }
 }

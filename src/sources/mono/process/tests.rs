@@ -141,6 +141,43 @@ fn an_id_that_is_used_again_is_another_process() {
 }
 
 #[test]
+fn each_program_that_a_process_executes_counts_for_itself() {
+    let processes = Processes::new(Fake(Vec::new()));
+    let seat = |way, program: &str| {
+        let command = format!("mono\0{program}\0").into_bytes();
+        processes.seat(way, Facts { command, older: true, ..facts(5, 6, 5) })
+    };
+    let resumes = |seat: &Seat| seat.identity(String::new(), Vec::new()).resumes;
+    let grown = |seat: &Seat, total| seat.tally().since_start(Sum::Exceptions, total);
+    let first = seat(Way::Area, "a.exe");
+    assert_eq!((resumes(&first), grown(&first, 10), grown(&first, 12)), (true, 0, 2));
+    // The same program begins again, which its area shows.
+    first.another();
+    let second = seat(Way::Area, "a.exe");
+    assert!(resumes(&second), "the other way shows the same instance");
+    assert_eq!(
+        (grown(&second, 3), grown(&first, 13)),
+        (3, 0),
+        "all of the one, no more of the other"
+    );
+    // One seat is told later than the other.
+    first.another();
+    assert_eq!(grown(&second, 4), 1);
+    drop((first, second));
+    // Another one, by what it is called; its area is found later.
+    let stream = seat(Way::Stream, "b.exe");
+    assert_eq!((resumes(&stream), stream.tally().of_stream(Sum::Exceptions, 4)), (false, 4));
+    let area = seat(Way::Area, "b.exe");
+    assert_eq!((resumes(&area), grown(&area, 5)), (true, 1));
+    // A program that is none of Mono comes between two.
+    area.ended();
+    let next = seat(Way::Area, "b.exe");
+    assert_eq!((next.look().1, grown(&next, 2)), (Stage::Connected, 2));
+    let unnamed = processes.seat(Way::Area, Facts { command: Vec::new(), ..facts(5, 6, 5) });
+    assert_eq!(grown(&unnamed, 2), 0, "it begins, and may be the same");
+}
+
+#[test]
 fn what_is_remembered_is_bounded() {
     use crate::sources::mono::limits;
     let processes = Processes::new(Fake(Vec::new()));

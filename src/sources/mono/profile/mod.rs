@@ -19,8 +19,7 @@ mod tests;
 use super::metrics as m;
 use super::mlpd::Header;
 use super::runtime::Names;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::runtimes::bind;
 use hits::Hits;
 use named::Named;
@@ -46,10 +45,10 @@ impl Profile {
     }
 
     /// The identity is known. `owner`: the instance name.
-    pub(crate) fn start(&mut self, owner: &str, program: &str, sink: &mut dyn Sink) {
+    pub(crate) fn start(&mut self, owner: &str, program: &str, peer: &mut Peer) {
         (self.owner, self.program) = (owner.into(), program.into());
         if self.rate.is_on() {
-            self.bind(sink);
+            self.bind(peer);
         }
     }
 
@@ -62,19 +61,19 @@ impl Profile {
     }
 
     /// Reports the time of the samples so far: at the end of a flush, when all names have come.
-    pub(crate) fn report(&mut self, names: &dyn Names, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, names: &dyn Names, peer: &mut Peer) {
         if self.owner.is_empty() || (self.hits.is_empty() && self.named.is_empty()) {
             return;
         }
         self.weigh(names);
         let named = std::mem::take(&mut self.named);
-        self.bind(sink);
+        self.bind(peer);
         for (slot, hits) in (0..).zip(named.states) {
             if hits > 0 {
-                sink.update(Update::RowCount { slot, item: m::STATE_SAMPLES, more: hits });
+                peer.row_add(slot, m::STATE_SAMPLES, hits);
             }
         }
-        named.report(&self.program, sink);
+        named.report(&self.program, peer);
     }
 
     fn weigh(&mut self, names: &dyn Names) {
@@ -82,13 +81,13 @@ impl Profile {
     }
 
     /// The rows of states, those of 0 included.
-    fn bind(&mut self, sink: &mut dyn Sink) {
+    fn bind(&mut self, peer: &mut Peer) {
         if std::mem::replace(&mut self.bound, true) {
             return;
         }
         for (slot, state) in (0..).zip(State::ALL) {
-            bind(m::SAMPLE_STATES, &self.owner, slot, ("state", state.name()), sink);
-            sink.update(Update::RowCount { slot, item: m::STATE_SAMPLES, more: 0 });
+            bind(m::SAMPLE_STATES, &self.owner, slot, ("state", state.name()), peer);
+            peer.row_add(slot, m::STATE_SAMPLES, 0);
         }
     }
 

@@ -6,8 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::method::method;
 use super::state::State;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::meter::folded;
 use crate::model::RowItem;
 use crate::sources::mono::limits;
@@ -63,27 +62,27 @@ impl Named {
     }
 
     /// Adds the time to rows.
-    pub(super) fn report(self, program: &str, sink: &mut dyn Sink) {
+    pub(super) fn report(self, program: &str, peer: &mut Peer) {
         let mut stacks: Vec<(String, u64)> = self.stacks.into_iter().collect();
         stacks.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then_with(|| a.cmp(b)));
         let program = program.replace([',', ' '], ";");
         for (slot, (name, time)) in (0..).zip(&stacks) {
-            row(slot, Some(name), &[(m::STACK_SAMPLES, *time)], sink);
+            row(slot, Some(name), &[(m::STACK_SAMPLES, *time)], peer);
             let of_program = format!("{program},{name}");
-            row(slot, Some(&of_program), &[(m::PROGRAM_STACK_TIME, *time)], sink);
+            row(slot, Some(&of_program), &[(m::PROGRAM_STACK_TIME, *time)], peer);
         }
         if self.other > 0 {
             let slot = u32::try_from(stacks.len()).unwrap_or(u32::MAX);
-            row(slot, None, &[(m::STACK_SAMPLES, self.other)], sink);
-            row(slot, None, &[(m::PROGRAM_STACK_TIME, self.other)], sink);
+            row(slot, None, &[(m::STACK_SAMPLES, self.other)], peer);
+            row(slot, None, &[(m::PROGRAM_STACK_TIME, self.other)], peer);
         }
         let mut methods: Vec<(String, (u64, u64))> = self.methods.into_iter().collect();
         methods.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then_with(|| a.cmp(b)));
         for (slot, (name, (own, total))) in (0..).zip(methods) {
-            row(slot, Some(&name), &[(m::METHOD_SELF, own), (m::METHOD_TOTAL, total)], sink);
+            row(slot, Some(&name), &[(m::METHOD_SELF, own), (m::METHOD_TOTAL, total)], peer);
         }
         for table in [m::STACKS, m::PROGRAM_STACKS, m::METHODS] {
-            sink.update(Update::FreeRows { table });
+            peer.free_rows(table);
         }
     }
 
@@ -101,10 +100,10 @@ fn room<T: Default>(sums: &mut ByName<T>, name: String) -> Option<&mut T> {
 }
 
 /// Binds a row for this report and adds to it. `name` `None`: of all that have none.
-fn row(slot: u32, name: Option<&str>, more: &[(RowItem, u64)], sink: &mut dyn Sink) {
+fn row(slot: u32, name: Option<&str>, more: &[(RowItem, u64)], peer: &mut Peer) {
     let Some((first, _)) = more.first() else { return };
-    sink.update(Update::Row { table: first.table(), slot, key: name });
+    peer.row(first.table(), slot, name);
     for (item, more) in more.iter().filter(|(_, more)| *more > 0) {
-        sink.update(Update::RowCount { slot, item: *item, more: *more });
+        peer.row_add(slot, *item, *more);
     }
 }

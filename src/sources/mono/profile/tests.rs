@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
@@ -6,12 +6,12 @@ use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::{Names, Profile};
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Recorded;
 use crate::model::RowItem;
-use crate::sources::mono::limits;
+use crate::sources::Source;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Decoder, Event, Header, Visitor};
+use crate::sources::mono::{Mono, limits};
 
 #[derive(Default)]
 struct Methods(HashMap<u64, String>);
@@ -34,48 +34,22 @@ impl Names for Methods {
     }
 }
 
-/// Sums by metric and row.
-#[derive(Default)]
-struct Rows {
-    bound: HashMap<(usize, u32), String>,
-    rows: BTreeMap<(usize, u16, String), u64>,
+fn recorded() -> Recorded {
+    Recorded::new(&Mono::TABLE)
 }
 
-impl Sink for Rows {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            Update::Row { table, slot, key } => {
-                self.bound.insert((table.index(), slot), key.unwrap_or("other").to_owned());
-            }
-            Update::RowCount { slot, item, more } => {
-                let table = item.table().index();
-                let name = self.bound[&(table, slot)].clone();
-                *self.rows.entry((table, item.get(), name)).or_default() += more;
-            }
-            Update::FreeRows { table } => self.bound.retain(|(of, _), _| *of != table.index()),
-            Update::RowLabels { .. } => {}
-            update => panic!("{update:?}"),
-        }
-    }
+fn of(rows: &Recorded, item: RowItem, name: &str) -> u64 {
+    rows.cell(item, name).unwrap_or_default()
 }
 
-impl Rows {
-    fn of(&self, item: RowItem, name: &str) -> u64 {
-        let key = (item.table().index(), item.get(), name.to_owned());
-        self.rows.get(&key).copied().unwrap_or_default()
-    }
-
-    fn sum(&self, item: RowItem) -> u64 {
-        let of = (item.table().index(), item.get());
-        self.rows.iter().filter(|((t, i, _), _)| (*t, *i) == of).map(|(_, sum)| sum).sum()
-    }
+fn sum(rows: &Recorded, item: RowItem) -> u64 {
+    rows.rows(item).values().sum()
 }
 
-#[derive(Default)]
 struct Reading {
     profile: Profile,
     methods: Methods,
-    rows: Rows,
+    rows: Recorded,
     events: u32,
 }
 
@@ -104,7 +78,12 @@ fn capture(name: &str) -> Reading {
     let file = File::open(format!("{folder}/{name}.mlpd.gz")).unwrap();
     let mut bytes = Vec::new();
     GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
-    let mut reading = Reading::default();
+    let mut reading = Reading {
+        profile: Profile::default(),
+        methods: Methods::default(),
+        rows: recorded(),
+        events: 0,
+    };
     Decoder::new().feed(&mut BytesMut::from(&bytes[..]), &mut reading).unwrap();
     reading.profile.report(&reading.methods, &mut reading.rows);
     reading
@@ -122,29 +101,29 @@ fn within(found: u64, wanted: u64, percent: u64) -> bool {
 fn hits_times_their_period_are_processor_time() {
     let Reading { rows, .. } = capture("m06-sample");
     let period = 5_000_000;
-    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::running"), 645);
-    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::native"), 646);
-    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::blocked"), 0);
-    let all = rows.sum(m::STACK_SAMPLES);
+    assert_eq!(of(&rows, m::STATE_SAMPLES, "running"), 645);
+    assert_eq!(of(&rows, m::STATE_SAMPLES, "native"), 646);
+    assert_eq!(of(&rows, m::STATE_SAMPLES, "blocked"), 0);
+    let all = sum(&rows, m::STACK_SAMPLES);
     assert!(within(all, 645 * period, 1) && within(all, 3_270_000_000, 3), "{all}");
-    assert!(within(rows.of(m::STACK_SAMPLES, HOT), 473 * period, 1));
-    assert!(within(rows.of(m::METHOD_SELF, "Truth.HotLeaf"), 473 * period, 1));
-    assert!(within(rows.of(m::METHOD_TOTAL, "Truth.HotLeaf"), 476 * period, 1));
-    assert!(within(rows.of(m::METHOD_TOTAL, "Truth.Main"), 645 * period, 1));
+    assert!(within(of(&rows, m::STACK_SAMPLES, HOT), 473 * period, 1));
+    assert!(within(of(&rows, m::METHOD_SELF, "Truth.HotLeaf"), 473 * period, 1));
+    assert!(within(of(&rows, m::METHOD_TOTAL, "Truth.HotLeaf"), 476 * period, 1));
+    assert!(within(of(&rows, m::METHOD_TOTAL, "Truth.Main"), 645 * period, 1));
     assert_eq!(
-        rows.of(m::PROGRAM_STACK_TIME, &format!("Truth,{HOT}")),
-        rows.of(m::STACK_SAMPLES, HOT)
+        of(&rows, m::PROGRAM_STACK_TIME, &format!("Truth,{HOT}")),
+        of(&rows, m::STACK_SAMPLES, HOT)
     );
-    assert_eq!(rows.sum(m::METHOD_SELF), all);
-    assert_eq!(rows.sum(m::PROGRAM_STACK_TIME), all);
+    assert_eq!(sum(&rows, m::METHOD_SELF), all);
+    assert_eq!(sum(&rows, m::PROGRAM_STACK_TIME), all);
 }
 
 #[test]
 fn mono_612_is_alike() {
     let Reading { rows, .. } = capture("m20-mono612-sample");
-    let running = rows.of(m::STATE_SAMPLES, "Truth:1::running");
-    assert!(running > 100 && within(rows.sum(m::STACK_SAMPLES), running * 10_000_000, 2));
-    let leaf = |name: &str| rows.of(m::METHOD_SELF, name);
+    let running = of(&rows, m::STATE_SAMPLES, "running");
+    assert!(running > 100 && within(sum(&rows, m::STACK_SAMPLES), running * 10_000_000, 2));
+    let leaf = |name: &str| of(&rows, m::METHOD_SELF, name);
     assert!(within(leaf("Truth.HotLeaf"), 3 * leaf("Truth.WarmLeaf"), 15));
 }
 
@@ -153,9 +132,9 @@ fn mono_612_is_alike() {
 #[test]
 fn threads_that_run_at_once_share_a_tick() {
     let Reading { rows, .. } = capture("s-sample-threads");
-    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::running"), 421);
-    assert_eq!(rows.of(m::STATE_SAMPLES, "Truth:1::blocked"), 560);
-    let all = rows.sum(m::STACK_SAMPLES);
+    assert_eq!(of(&rows, m::STATE_SAMPLES, "running"), 421);
+    assert_eq!(of(&rows, m::STATE_SAMPLES, "blocked"), 560);
+    let all = sum(&rows, m::STACK_SAMPLES);
     assert!(within(all, 1_440_000_000, 3), "{all}");
 }
 
@@ -172,7 +151,7 @@ fn methods(count: u64) -> Methods {
 #[test]
 fn wall_time_counts_each_thread() {
     for (options, time) in [("log:sample-real", 60), ("log:sample", 30)] {
-        let (mut profile, methods, mut rows) = (profile(options), methods(2), Rows::default());
+        let (mut profile, methods, mut rows) = (profile(options), methods(2), recorded());
         profile.start("p:1", "p", &mut rows);
         for _ in 0..3 {
             profile.hit(7, &[1], &methods);
@@ -180,16 +159,16 @@ fn wall_time_counts_each_thread() {
             profile.hit(9, &[], &methods);
         }
         profile.report(&methods, &mut rows);
-        assert_eq!(rows.sum(m::STACK_SAMPLES), time * 1_000_000, "{options}");
-        assert_eq!(rows.of(m::METHOD_TOTAL, "N.C.M1"), time * 1_000_000, "{options}");
-        assert_eq!(rows.sum(m::STATE_SAMPLES), 9);
+        assert_eq!(sum(&rows, m::STACK_SAMPLES), time * 1_000_000, "{options}");
+        assert_eq!(of(&rows, m::METHOD_TOTAL, "N.C.M1"), time * 1_000_000, "{options}");
+        assert_eq!(sum(&rows, m::STATE_SAMPLES), 9);
     }
 }
 
 /// A thread's late sample is with those of the next tick: the sum stays.
 #[test]
 fn late_samples_make_no_time() {
-    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(3), Rows::default());
+    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(3), recorded());
     profile.start("p:1", "p", &mut rows);
     for n in 0..300 {
         let order = match n % 3 {
@@ -200,35 +179,35 @@ fn late_samples_make_no_time() {
         order.iter().for_each(|thread| profile.hit(*thread, &[*thread], &methods));
     }
     profile.report(&methods, &mut rows);
-    let all = rows.sum(m::STACK_SAMPLES);
+    let all = sum(&rows, m::STACK_SAMPLES);
     assert!(within(all, 300 * 10_000_000, 1), "{all}");
 }
 
 #[test]
 fn recursion_counts_once() {
-    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(2), Rows::default());
+    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(2), recorded());
     profile.start("p:1", "p", &mut rows);
     profile.hit(1, &[2, 1, 2, 1], &methods);
     profile.report(&methods, &mut rows);
-    assert_eq!(rows.of(m::METHOD_TOTAL, "N.C.M2"), 10_000_000);
-    assert_eq!(rows.of(m::METHOD_SELF, "N.C.M2"), 10_000_000);
-    assert_eq!(rows.of(m::METHOD_SELF, "N.C.M1"), 0);
-    assert_eq!(rows.of(m::METHOD_TOTAL, "N.C.M1"), 10_000_000);
-    assert_eq!(rows.of(m::STACK_SAMPLES, "N.C.M1,N.C.M2,N.C.M1,N.C.M2"), 10_000_000);
+    assert_eq!(of(&rows, m::METHOD_TOTAL, "N.C.M2"), 10_000_000);
+    assert_eq!(of(&rows, m::METHOD_SELF, "N.C.M2"), 10_000_000);
+    assert_eq!(of(&rows, m::METHOD_SELF, "N.C.M1"), 0);
+    assert_eq!(of(&rows, m::METHOD_TOTAL, "N.C.M1"), 10_000_000);
+    assert_eq!(of(&rows, m::STACK_SAMPLES, "N.C.M1,N.C.M2,N.C.M1,N.C.M2"), 10_000_000);
 }
 
 #[test]
 fn without_samples_there_are_no_rows() {
-    let (mut profile, mut rows) = (profile("log:nodefaults,counter"), Rows::default());
+    let (mut profile, mut rows) = (profile("log:nodefaults,counter"), recorded());
     profile.start("p:1", "p", &mut rows);
     profile.report(&methods(1), &mut rows);
-    assert!(rows.bound.is_empty());
+    assert!(rows.log().rows.is_empty());
 }
 
 /// Each sample has another stack: names and memory are bounded, and no time is lost.
 #[test]
 fn hostile_stacks_are_bounded() {
-    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(9), Rows::default());
+    let (mut profile, methods, mut rows) = (profile("log:sample"), methods(9), recorded());
     let count = 60_000_u64;
     let mut frames = vec![1; 500];
     for n in 0..count {
@@ -242,7 +221,7 @@ fn hostile_stacks_are_bounded() {
     }
     profile.start("p:1", "p", &mut rows);
     profile.report(&methods, &mut rows);
-    assert_eq!(rows.sum(m::STACK_SAMPLES), count * 10_000_000);
-    assert!(rows.of(m::STACK_SAMPLES, "other") > 0);
-    assert!(rows.rows.len() < 3 * limits::PROFILE_NAMES);
+    assert_eq!(sum(&rows, m::STACK_SAMPLES), count * 10_000_000);
+    assert!(of(&rows, m::STACK_SAMPLES, "other") > 0);
+    assert!(rows.log().rows.len() < 3 * limits::PROFILE_NAMES);
 }

@@ -3,7 +3,7 @@
 use super::names::{Names, type_name};
 use super::rows::Pending;
 use crate::contract::Counters;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::runtimes::Layout;
 use crate::sources::mono::metrics as m;
 
@@ -58,13 +58,13 @@ impl Allocations {
         (owner, version): (&str, u8),
         force: bool,
         (figures, names): (&mut Counters, &dyn Names),
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         figures.add(m::ALLOC_BYTES, std::mem::take(&mut self.bytes));
         figures.add(m::ALLOC_OBJECTS, std::mem::take(&mut self.objects));
         self.store();
         let kind = |id: &u64| type_name(names, version, *id).map(str::to_owned);
-        self.types.report(owner, force, kind, sink);
+        self.types.report(owner, force, kind, peer);
     }
 
     /// Nothing waits for a name.

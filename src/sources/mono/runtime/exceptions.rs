@@ -3,7 +3,7 @@
 
 use super::names::{Names, site, type_name};
 use super::rows::{Fixed, Pending};
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::runtimes::Layout;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::clause;
@@ -40,8 +40,8 @@ impl Default for Exceptions {
 
 impl Exceptions {
     /// All rows that are known exist.
-    pub(super) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
-        self.clauses.start(owner, sink);
+    pub(super) fn start(&mut self, owner: &str, peer: &mut Peer) {
+        self.clauses.start(owner, peer);
     }
 
     /// An exception was thrown. `kind`: the type of the object, if types are known at all.
@@ -68,12 +68,12 @@ impl Exceptions {
         (owner, version): (&str, u8),
         force: bool,
         names: &dyn Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
-        self.sites.report(owner, force, |id| names.method(*id).map(site), sink);
+        self.sites.report(owner, force, |id| names.method(*id).map(site), peer);
         let kind = |id: &u64| type_name(names, version, *id).map(str::to_owned);
-        self.types.report(owner, force, kind, sink);
-        self.clauses.report(owner, sink);
+        self.types.report(owner, force, kind, peer);
+        self.clauses.report(owner, peer);
     }
 
     /// Nothing waits for a name.

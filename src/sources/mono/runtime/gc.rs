@@ -11,8 +11,7 @@
 
 use super::rows::Fixed;
 use crate::contract::Counters;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::Value;
 use crate::runtimes::{Histogram, Longest, Open};
 use crate::sources::mono::limits::PAUSES;
@@ -128,9 +127,9 @@ impl Default for Collections {
 
 impl Collections {
     /// All rows exist.
-    pub(super) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
-        self.generations.start(owner, sink);
-        self.kinds.start(owner, sink);
+    pub(super) fn start(&mut self, owner: &str, peer: &mut Peer) {
+        self.generations.start(owner, peer);
+        self.kinds.start(owner, peer);
     }
 
     /// A step of a collection.
@@ -242,22 +241,22 @@ impl Collections {
     }
 
     /// Reports what has changed since the last report.
-    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
-        self.generations.report(owner, sink);
-        self.kinds.report(owner, sink);
-        self.histogram.report(sink);
+    pub(super) fn report(&mut self, owner: &str, peer: &mut Peer) {
+        self.generations.report(owner, peer);
+        self.kinds.report(owner, peer);
+        self.histogram.report(peer);
         if let Some((_, last)) = self.last.filter(|_| std::mem::take(&mut self.changed)) {
-            sink.update(Update::Set { item: m::PAUSE_LAST, value: Value::U64(last) });
-            self.longest.report(sink);
+            peer.set(m::PAUSE_LAST, Value::U64(last));
+            self.longest.report(peer);
         }
         if let Some((_, size)) = self.heap.filter(|_| std::mem::take(&mut self.resized)) {
-            sink.update(Update::Set { item: m::HEAP_TOTAL, value: Value::U64(size) });
+            peer.set(m::HEAP_TOTAL, Value::U64(size));
         }
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, now: std::time::Duration, sink: &mut dyn Sink) {
-        self.longest.tick(now, sink);
+    pub(super) fn tick(&mut self, now: std::time::Duration, peer: &mut Peer) {
+        self.longest.tick(now, peer);
     }
 
     /// Events are lost: what is open may have ended.

@@ -1,7 +1,6 @@
 //! GC handles in use.
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::runtimes::bind;
 use crate::sources::mono::metrics as m;
 
@@ -35,7 +34,7 @@ impl Handles {
     }
 
     /// Reports what has changed.
-    pub(super) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
+    pub(super) fn report(&mut self, owner: &str, peer: &mut Peer) {
         if !std::mem::take(&mut self.changed) {
             return;
         }
@@ -43,9 +42,9 @@ impl Handles {
         for (slot, (kind, count)) in (0..).zip(KINDS.into_iter().zip(self.counts)) {
             let value = u64::try_from(count).unwrap_or_default();
             if new {
-                bind(m::HANDLES, owner, slot, ("handle", kind), sink);
+                bind(m::HANDLES, owner, slot, ("handle", kind), peer);
             }
-            sink.update(Update::RowSet { slot, item: m::HANDLE_COUNT, value });
+            peer.row_set(slot, m::HANDLE_COUNT, value);
         }
     }
 }

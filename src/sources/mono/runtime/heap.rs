@@ -8,8 +8,7 @@ use super::names::{Names, type_name};
 use super::rows::UNKNOWN;
 use crate::catalogue::OTHER;
 use crate::contract::Counters;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::runtimes::{bind, clean};
 use crate::sources::mono::limits::{LIVE_TYPES, TYPE_ROWS};
 use crate::sources::mono::metrics as m;
@@ -63,7 +62,7 @@ impl Heap {
         (owner, version): (&str, u8),
         force: bool,
         names: &dyn Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Some(complete) = &self.complete else { return };
         let mut by_name: HashMap<&str, Sums, RandomState> = HashMap::default();
@@ -87,17 +86,17 @@ impl Heap {
         // Classes of the shot before that are not in this one have no value.
         for slot in 0..self.rows {
             for item in [m::LIVE_BYTES, m::LIVE_OBJECTS] {
-                sink.update(Update::RowUnset { slot, item });
+                peer.row_unset(slot, item);
             }
         }
         if self.rows > 0 {
-            sink.update(Update::FreeRows { table: m::LIVE_TYPES });
+            peer.free_rows(m::LIVE_TYPES);
         }
         self.rows = 0;
         for (slot, (name, (bytes, objects))) in (0..).zip(largest) {
-            bind(m::LIVE_TYPES, owner, slot, ("type", &clean(name)), sink);
-            sink.update(Update::RowSet { slot, item: m::LIVE_BYTES, value: bytes });
-            sink.update(Update::RowSet { slot, item: m::LIVE_OBJECTS, value: objects });
+            bind(m::LIVE_TYPES, owner, slot, ("type", &clean(name)), peer);
+            peer.row_set(slot, m::LIVE_BYTES, bytes);
+            peer.row_set(slot, m::LIVE_OBJECTS, objects);
             self.rows = slot + 1;
         }
         self.complete = None;

@@ -3,7 +3,7 @@
 use super::names::{Names, is_lock, site};
 use super::rows::Pending;
 use crate::contract::Counters;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::runtimes::{Histogram, Layout, Open};
 use crate::sources::mono::limits::FRAMES_OF_WAIT;
 use crate::sources::mono::metrics as m;
@@ -89,16 +89,10 @@ impl Locks {
     }
 
     /// Reports the sums since the last report.
-    pub(super) fn report(
-        &mut self,
-        owner: &str,
-        force: bool,
-        names: &dyn Names,
-        sink: &mut dyn Sink,
-    ) {
-        self.histogram.report(sink);
+    pub(super) fn report(&mut self, owner: &str, force: bool, names: &dyn Names, peer: &mut Peer) {
+        self.histogram.report(peer);
         let name = |frames: &Innermost| waiting(frames.iter().copied(), names).map(site);
-        self.sites.report(owner, force, name, sink);
+        self.sites.report(owner, force, name, peer);
     }
 
     /// Nothing waits for a name.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  mlpd::Event ─▶ reader ─┬▶ gc, exceptions, locks, alloc, heap, threads, handles ─┐
-//!                         └▶ records (gc, exception, contention) ──────────────────┴▶ sink
+//!                         └▶ records (gc, exception, contention) ──────────────────┴▶ peer
 //! ```
 //!
 //! A profiler writes the buffers of all threads once a second, not in the order of time, and a

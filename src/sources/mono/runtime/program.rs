@@ -1,7 +1,6 @@
 //! Sums over all processes of a program, which go on when a process ends and another one starts.
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::RowItem;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Sum, Tally};
@@ -42,7 +41,7 @@ impl Program {
     }
 
     /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn report(&mut self, peer: &mut Peer) {
         let Some(slot) = self.slot else { return };
         for ((item, shared), (sum, reported)) in
             ITEMS.into_iter().zip(self.sums.iter().zip(&mut self.reported))
@@ -54,7 +53,7 @@ impl Program {
                 None => sum.wrapping_sub(before),
             };
             if more > 0 {
-                sink.update(Update::RowCount { slot, item, more });
+                peer.row_add(slot, item, more);
             }
         }
     }

@@ -16,8 +16,7 @@ use super::records::Records;
 use super::threads::Threads;
 use super::totals::{Totals, jit_item};
 use crate::contract::Counters;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{MetricItem, Stamp};
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Event, Header, gc, monitor};
@@ -64,7 +63,7 @@ impl Runtime {
     }
 
     /// The identity is known: what the stream will have begins at 0. `owner`: the instance name.
-    pub(crate) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
+    pub(crate) fn start(&mut self, owner: &str, peer: &mut Peer) {
         self.owner = owner.into();
         let all = self.options;
         for (has, items) in [
@@ -77,14 +76,14 @@ impl Runtime {
             (all.gc || all.exception || all.monitor, &[m::MISSED]),
         ] {
             for item in items.iter().filter(|_| has) {
-                sink.update(Update::Count { item: *item, more: 0 });
+                peer.add(*item, 0);
             }
         }
         if all.gc {
-            self.gc.start(owner, sink);
+            self.gc.start(owner, peer);
         }
         if all.exception {
-            self.exceptions.start(owner, sink);
+            self.exceptions.start(owner, peer);
         }
     }
 
@@ -186,9 +185,9 @@ impl Runtime {
         &mut self,
         names: &dyn Names,
         stamp: &dyn Fn(u64) -> Stamp,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
-        self.hand_over(false, names, stamp, sink);
+        self.hand_over(false, names, stamp, peer);
     }
 
     /// A second has passed: nothing waits for ever. `now`: the monotonic clock.
@@ -197,7 +196,7 @@ impl Runtime {
         now: Duration,
         names: &dyn Names,
         stamp: &dyn Fn(u64) -> Stamp,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         self.threads.tick(&mut self.figures);
         self.waits = if self.is_settled() { 0 } else { self.waits + 1 };
@@ -205,18 +204,13 @@ impl Runtime {
         if force {
             self.waits = 0;
         }
-        self.hand_over(force, names, stamp, sink);
-        self.gc.tick(now, sink);
+        self.hand_over(force, names, stamp, peer);
+        self.gc.tick(now, peer);
     }
 
     /// The stream has ended: nothing more will come.
-    pub(crate) fn end(
-        &mut self,
-        names: &dyn Names,
-        stamp: &dyn Fn(u64) -> Stamp,
-        sink: &mut dyn Sink,
-    ) {
-        self.hand_over(true, names, stamp, sink);
+    pub(crate) fn end(&mut self, names: &dyn Names, stamp: &dyn Fn(u64) -> Stamp, peer: &mut Peer) {
+        self.hand_over(true, names, stamp, peer);
     }
 
     fn hand_over(
@@ -224,7 +218,7 @@ impl Runtime {
         force: bool,
         names: &dyn Names,
         stamp: &dyn Fn(u64) -> Stamp,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         if self.owner.is_empty() {
             return;
@@ -240,21 +234,21 @@ impl Runtime {
                 program.add(m::PROGRAM_PAUSE_TOTAL, pause.length);
                 records.pause(pause, heap);
             });
-            records.report(until, version, names, stamp, sink);
+            records.report(until, version, names, stamp, peer);
         }
-        gc.report(owner, sink);
-        self.exceptions.report(whose, force, names, sink);
-        self.locks.report(owner, force, names, sink);
-        self.alloc.report(whose, force, (figures, names), sink);
-        self.heap.report(whose, force, names, sink);
-        self.handles.report(owner, sink);
-        self.threads.report(sink);
-        figures.report(sink);
+        gc.report(owner, peer);
+        self.exceptions.report(whose, force, names, peer);
+        self.locks.report(owner, force, names, peer);
+        self.alloc.report(whose, force, (figures, names), peer);
+        self.heap.report(whose, force, names, peer);
+        self.handles.report(owner, peer);
+        self.threads.report(peer);
+        figures.report(peer);
         if self.options.exception || self.exceptions.thrown > 0 {
             self.totals.set(m::EXCEPTIONS, self.exceptions.thrown);
         }
-        self.totals.report(sink);
-        self.program.report(sink);
+        self.totals.report(peer);
+        self.program.report(peer);
     }
 
     /// Nothing waits.

@@ -9,8 +9,8 @@ use super::locks::{Waited, waiting};
 use super::names::{Names, site, type_name};
 use super::rows::UNKNOWN;
 use crate::contract::Counters;
-use crate::contract::Sink;
-use crate::contract::{EventParam, Update};
+use crate::contract::EventParam;
+use crate::contract::Peer;
 use crate::events::flags::POINT;
 use crate::model::{EventKindId, Stamp, cut};
 use crate::sources::mono::limits::{
@@ -187,7 +187,7 @@ impl Records {
         version: u8,
         names: &dyn Names,
         stamp: &dyn Fn(u64) -> Stamp,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         self.waiting.sort_by_key(|record| record.time);
         let due = match until {
@@ -196,7 +196,7 @@ impl Records {
         };
         for record in self.waiting.drain(..due) {
             let thread = self.namings.get(record.thread, record.time, names);
-            emit(&record, thread, version, names, stamp(record.time), sink);
+            emit(&record, thread, version, names, stamp(record.time), peer);
         }
         self.namings.forget(until.unwrap_or(u64::MAX));
         if self.waiting.is_empty() {
@@ -223,7 +223,7 @@ fn emit(
     version: u8,
     names: &dyn Names,
     stamp: Stamp,
-    sink: &mut dyn Sink,
+    peer: &mut Peer,
 ) {
     let Record { thread, what, frames, .. } = record;
     let mut params = Vec::with_capacity(10);
@@ -261,7 +261,7 @@ fn emit(
     if !stack.is_empty() {
         params.push(EventParam::text(m::P_STACK, &stack));
     }
-    sink.update(Update::Event { kind: what.kind(), stamp, flags: POINT, params: &params });
+    peer.event(what.kind(), stamp, POINT, &params);
 }
 
 /// Names of the frames, the outermost first, parted by semicolons. The outermost are left out of a

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::contract::Counters;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{MetricItem, Value};
 use crate::sources::mono::limits::LIVE_THREADS;
 use crate::sources::mono::metrics as m;
@@ -57,10 +56,10 @@ impl Gauge {
         };
     }
 
-    fn report(&mut self, sink: &mut dyn Sink) {
+    fn report(&mut self, peer: &mut Peer) {
         if self.reported.replace(self.value) != Some(self.value) {
             let value = u64::try_from(self.value).unwrap_or_default();
-            sink.update(Update::Set { item: self.item, value: Value::U64(value) });
+            peer.set(self.item, Value::U64(value));
         }
     }
 }
@@ -164,12 +163,12 @@ impl Threads {
     }
 
     /// Reports what has changed.
-    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn report(&mut self, peer: &mut Peer) {
         let live = self.live.values().filter(|thread| **thread == Thread::Counted).count();
         self.threads.value = i64::try_from(live).unwrap_or(i64::MAX);
         for gauge in [&mut self.threads, &mut self.domains, &mut self.assemblies, &mut self.classes]
         {
-            gauge.report(sink);
+            gauge.report(peer);
         }
     }
 

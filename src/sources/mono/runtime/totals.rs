@@ -1,7 +1,6 @@
 //! Counters since the start of the process, as static metrics.
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{MetricItem, Value};
 use crate::sources::mono::metrics as m;
 
@@ -50,7 +49,7 @@ impl Totals {
     }
 
     /// Reports what has changed.
-    pub(super) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn report(&mut self, peer: &mut Peer) {
         let feeds = self.feeds.into_iter().chain(std::iter::repeat(true));
         let of = self.values.iter().zip(&mut self.reported).zip(feeds);
         for (item, ((value, reported), feeds)) in ITEMS.into_iter().zip(of) {
@@ -58,7 +57,7 @@ impl Totals {
                 *reported = None;
             } else if let Some(value) = value.filter(|value| *reported != Some(*value)) {
                 *reported = Some(value);
-                sink.update(Update::Set { item, value: Value::U64(value) });
+                peer.set(item, Value::U64(value));
             }
         }
     }
@@ -67,14 +66,18 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::Recorded;
+    use crate::sources::Source;
+    use crate::sources::mono::Mono;
 
     #[test]
     fn the_way_that_begins_to_feed_sets_its_total() {
         let mut totals = Totals::default();
         let report = |totals: &mut Totals| {
-            let mut seen = Vec::new();
-            totals.report(&mut Collects(&mut seen));
-            seen
+            let mut seen = Recorded::new(&Mono::TABLE);
+            totals.report(&mut seen);
+            let items: Vec<_> = seen.log().values.keys().copied().collect();
+            items.into_iter().map(|item| (item, seen.count(item))).collect::<Vec<_>>()
         };
         totals.set(m::EXCEPTIONS, 7);
         totals.set(m::JIT_TIME, 5);
@@ -87,15 +90,5 @@ mod tests {
         assert_eq!(report(&mut totals), []);
         totals.feeds = [true, true];
         assert_eq!(report(&mut totals), [(m::EXCEPTIONS, 7)]);
-    }
-
-    struct Collects<'a>(&'a mut Vec<(MetricItem, u64)>);
-
-    impl Sink for Collects<'_> {
-        fn update(&mut self, update: Update<'_>) {
-            if let Update::Set { item, value: Value::U64(value) } = update {
-                self.0.push((item, value));
-            }
-        }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  bytes ─▶ mlpd ─▶ visit ─┬─▶ names (methods, classes, threads)      ─┐
-//!                          ├─▶ counters ─▶ meter::updates (as module)  ├─▶ sink, once a flush
+//!                          ├─▶ counters ─▶ meter::updates (as module)  ├─▶ peer, once a flush
 //!                          └─▶ runtime (gc, exceptions, locks, ...)   ─┘
 //! ```
 //!

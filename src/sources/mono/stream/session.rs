@@ -9,11 +9,11 @@ use super::controls;
 use super::counters::StreamCounters;
 use super::state::State;
 use super::visit::Visit;
-use crate::contract::{Control, Update};
-use crate::contract::{Held, Session, SessionError, Sink};
+use crate::contract::Control;
+use crate::contract::{Held, Peer, Session, SessionError};
 use crate::model::Now;
 use crate::sources::mono::limits;
-use crate::sources::mono::meter::identity::Peer;
+use crate::sources::mono::meter::identity::Origin;
 use crate::sources::mono::meter::pattern::Pattern;
 use crate::sources::mono::meter::updates::Updates;
 use crate::sources::mono::mlpd::{Decoder, FileDecoder, MlpdError};
@@ -78,13 +78,13 @@ pub struct Stream {
 impl Stream {
     /// For one connection or file.
     #[must_use]
-    pub fn new(peer: Peer, settings: SessionSettings, stream: Settings) -> Self {
-        Self::joining(peer, None, settings, stream)
+    pub fn new(origin: Origin, settings: SessionSettings, stream: Settings) -> Self {
+        Self::joining(origin, None, settings, stream)
     }
 
     /// With `joining` for a peer whose process may be one of this host.
     pub(in crate::sources::mono) fn joining(
-        peer: Peer,
+        origin: Origin,
         joining: Option<Joining>,
         settings: SessionSettings,
         stream: Settings,
@@ -93,7 +93,7 @@ impl Stream {
         Self {
             ticks: stream.ticks,
             input: Input::new(settings.one_way),
-            state: State::new(counters, Updates::of_stream(peer, joining)),
+            state: State::new(counters, Updates::of_stream(origin, joining)),
             settings,
             started: None,
             began: None,
@@ -115,7 +115,7 @@ impl Session for Stream {
         now: Now,
         input: &mut BytesMut,
         _: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError> {
         if self.started.is_none() && input.starts_with(GZIP) {
             self.input = Input::new(true);
@@ -123,22 +123,17 @@ impl Session for Stream {
         self.started.get_or_insert(now.monotonic);
         let before = input.len();
         let (ticks, live) = ((self.ticks)(), !self.settings.one_way);
-        let mut visit = Visit { state: &mut self.state, sink, now, ticks, live };
+        let mut visit = Visit { state: &mut self.state, peer, now, ticks, live };
         let result = self.input.feed(input, &mut visit);
         self.state.bytes += (before - input.len()) as u64;
         if self.state.header.is_some() {
             self.began.get_or_insert(now.monotonic);
         }
-        self.state.report(now, ticks, self.input.decoder(), sink);
+        self.state.report(now, ticks, self.input.decoder(), peer);
         result.map_err(|error| fault(error, self.input.decoder().offset()))
     }
 
-    fn tick(
-        &mut self,
-        now: Now,
-        _: &mut BytesMut,
-        sink: &mut dyn Sink,
-    ) -> Result<(), SessionError> {
+    fn tick(&mut self, now: Now, _: &mut BytesMut, peer: &mut Peer) -> Result<(), SessionError> {
         let started = *self.started.get_or_insert(now.monotonic);
         self.state.join();
         let waited = |since: Duration| now.monotonic.saturating_sub(since);
@@ -151,13 +146,13 @@ impl Session for Stream {
                     && (self.state.updates.seat().is_some()
                         || waited(began) >= limits::PROGRAM_TIME) =>
             {
-                self.state.introduce(true, sink);
-                self.state.report(now, (self.ticks)(), self.input.decoder(), sink);
+                self.state.introduce(true, peer);
+                self.state.report(now, (self.ticks)(), self.input.decoder(), peer);
             }
             _ => {}
         }
         if self.state.introduced {
-            self.state.tick(now, sink);
+            self.state.tick(now, peer);
         }
         Ok(())
     }
@@ -167,7 +162,7 @@ impl Session for Stream {
         _: Now,
         request: &Control,
         _: &mut BytesMut,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> Result<(), SessionError> {
         let State { updates, counters, .. } = &mut self.state;
         match request {
@@ -182,25 +177,25 @@ impl Session for Stream {
                 for text in patterns {
                     match Pattern::parse(text) {
                         Ok(pattern) => sound.push(pattern),
-                        Err(wrong) => sink.update(Update::Error(&wrong)),
+                        Err(wrong) => peer.error(&wrong),
                     }
                 }
                 counters.counters.select(sound);
             }
             Control::Request(control, text) => {
                 let text = controls::request(*control, text, &mut counters.counters);
-                sink.update(Update::Answer { control: *control, text });
+                peer.answer(*control, text);
             }
         }
-        updates.refresh(&mut counters.counters, sink);
+        updates.refresh(&mut counters.counters, peer);
         Ok(())
     }
 
-    fn close(&mut self, now: Now, _: &mut BytesMut, sink: &mut dyn Sink) {
-        self.state.introduce(true, sink);
-        self.state.report(now, (self.ticks)(), self.input.decoder(), sink);
-        self.state.end(sink);
-        self.state.updates.leave(&self.state.counters.counters, sink);
+    fn close(&mut self, now: Now, _: &mut BytesMut, peer: &mut Peer) {
+        self.state.introduce(true, peer);
+        self.state.report(now, (self.ticks)(), self.input.decoder(), peer);
+        self.state.end(peer);
+        self.state.updates.leave(&self.state.counters.counters, peer);
     }
 
     fn held(&self) -> Held {

@@ -5,8 +5,7 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::counters::StreamCounters;
 use super::names::Names;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{MetricItem, Now, Value};
 use crate::sources::mono::meter::updates::Updates;
 use crate::sources::mono::metrics as m;
@@ -26,7 +25,7 @@ pub(super) struct State {
     pub(super) profile: Profile,
     /// Once it is read.
     pub(super) header: Option<Header>,
-    /// The sink knows who the peer is.
+    /// The peer knows who the peer is.
     pub(super) introduced: bool,
     /// Thread of the open buffer.
     pub(super) thread: u64,
@@ -92,7 +91,7 @@ impl State {
     /// Reports who the peer is, once its program is known: this host knows its own processes, for
     /// others it is the name of the first domain, which comes with the first flush. `late`: without
     /// it.
-    pub(super) fn introduce(&mut self, late: bool, sink: &mut dyn Sink) {
+    pub(super) fn introduce(&mut self, late: bool, peer: &mut Peer) {
         if self.introduced || self.header.is_none() {
             return;
         }
@@ -109,53 +108,53 @@ impl State {
         if let Some(program) = program {
             self.updates.process(program, header.pid);
         }
-        self.updates.introduce(&mut self.counters.counters, sink);
+        self.updates.introduce(&mut self.counters.counters, peer);
         // The seat reports all ways to its process.
         let via = (!seated).then_some((m::VIA, "stream"));
         for (item, text) in via.into_iter().chain([(m::OPTIONS, header.options.as_str())]) {
-            sink.update(Update::Set { item, value: Value::text(text) });
+            peer.set(item, Value::text(text));
         }
-        sink.update(Update::Set { item: m::PORT, value: Value::U32(header.port.into()) });
+        peer.set(m::PORT, Value::U32(header.port.into()));
         for item in [m::BYTES, m::STREAM_EVENTS, m::BAD, m::UNKNOWN] {
-            sink.update(Update::Count { item, more: 0 });
+            peer.add(item, 0);
         }
-        self.runtime.start(self.updates.name(), sink);
-        self.profile.start(self.updates.name(), self.updates.program(), sink);
+        self.runtime.start(self.updates.name(), peer);
+        self.profile.start(self.updates.name(), self.updates.program(), peer);
         if let Some(slot) = self.updates.program_row() {
             self.runtime.of_program(slot, self.updates.seat().map(Seat::tally));
         }
     }
 
     /// The open sample is complete: all counters of a moment come in two events of one time.
-    pub(super) fn end_sample(&mut self, now: Now, sink: &mut dyn Sink) {
+    pub(super) fn end_sample(&mut self, now: Now, peer: &mut Peer) {
         if self.sample.take().is_some() {
-            self.introduce(true, sink);
+            self.introduce(true, peer);
             self.counters.settle();
-            self.updates.refresh(&mut self.counters.counters, sink);
+            self.updates.refresh(&mut self.counters.counters, peer);
             if !std::mem::take(&mut self.shown) && self.counters.duplicates > 0 {
                 drop(self.counters.counters.take_named());
                 return self.updates.drop_sample();
             }
             let wall = self.clock.is_shared();
-            self.updates.sample_ends(now, wall, &mut self.counters.counters, sink);
+            self.updates.sample_ends(now, wall, &mut self.counters.counters, peer);
         }
     }
 
     /// Ends a flush, or what has arrived of it: sums reach the metrics. `ticks`: `CLOCK_MONOTONIC`
     /// of this host at `now`.
-    pub(super) fn report(&mut self, now: Now, ticks: u64, decoder: &Decoder, sink: &mut dyn Sink) {
+    pub(super) fn report(&mut self, now: Now, ticks: u64, decoder: &Decoder, peer: &mut Peer) {
         self.clock.arrived(now, ticks, self.newest);
-        self.introduce(false, sink);
+        self.introduce(false, peer);
         if !self.introduced {
             return;
         }
         if self.whole {
-            self.end_sample(now, sink);
+            self.end_sample(now, peer);
         }
-        self.updates.refresh(&mut self.counters.counters, sink);
+        self.updates.refresh(&mut self.counters.counters, peer);
         let events = decoder.events();
         if events > 0 {
-            self.updates.reads(sink);
+            self.updates.reads(peer);
         }
         let Lost { bad, unknown, reason, holes } = std::mem::take(&mut self.lost);
         if let Some(seat) = self.updates.seat().filter(|_| bad > 0 || holes > 0) {
@@ -169,34 +168,34 @@ impl State {
             (m::HOLES, holes),
             (m::DUPLICATE, std::mem::take(&mut self.counters.duplicates)),
         ] {
-            count(item, more, sink);
+            count(item, more, peer);
         }
         if let Some(reason) = reason {
-            sink.update(Update::Error(&format!("the rest of a buffer is lost: {reason}")));
+            peer.error(&format!("the rest of a buffer is lost: {reason}"));
         }
         if let Some(age) = self.newest.take().and_then(|newest| self.clock.age(ticks, newest)) {
-            sink.update(Update::Set { item: m::LAG, value: Value::U64(age) });
+            peer.set(m::LAG, Value::U64(age));
         }
         let Self { runtime, names, clock, updates, .. } = self;
         let exceptions = runtime.counts_exceptions() && updates.feeds(Share::Exceptions);
         runtime.feeds(exceptions, self.counters.feeds_methods());
-        runtime.report(names, &|time| clock.stamp(time), sink);
-        self.profile.report(names, sink);
+        runtime.report(names, &|time| clock.stamp(time), peer);
+        self.profile.report(names, peer);
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
-        self.updates.belong(sink);
+    pub(super) fn tick(&mut self, now: Now, peer: &mut Peer) {
+        self.updates.belong(peer);
         let Self { runtime, names, clock, .. } = self;
-        runtime.tick(now.monotonic, names, &|time| clock.stamp(time), sink);
+        runtime.tick(now.monotonic, names, &|time| clock.stamp(time), peer);
         self.forget_ended();
     }
 
     /// The stream has ended.
-    pub(super) fn end(&mut self, sink: &mut dyn Sink) {
+    pub(super) fn end(&mut self, peer: &mut Peer) {
         let Self { runtime, names, clock, .. } = self;
-        runtime.end(names, &|time| clock.stamp(time), sink);
-        self.profile.report(names, sink);
+        runtime.end(names, &|time| clock.stamp(time), peer);
+        self.profile.report(names, peer);
     }
 
     /// Forgets the names of threads that have ended.
@@ -218,8 +217,8 @@ impl State {
     }
 }
 
-fn count(item: MetricItem, more: u64, sink: &mut dyn Sink) {
+fn count(item: MetricItem, more: u64, peer: &mut Peer) {
     if more > 0 {
-        sink.update(Update::Count { item, more });
+        peer.add(item, more);
     }
 }

@@ -13,19 +13,19 @@ use flate2::read::GzDecoder;
 
 use super::{Settings, Stream};
 use crate::contract::Control;
-use crate::contract::{Session, SessionError};
+use crate::contract::{Recorded, Session, SessionError};
 use crate::model::{ControlId, Now, Stamp, Units};
 use crate::sources::mono::front::Front;
-use crate::sources::mono::meter::identity::Peer;
+use crate::sources::mono::meter::identity::Origin;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Facts, Host, Joining, Processes, Said, Share, Via, Way};
 use crate::sources::mono::session::Settings as SessionSettings;
-use crate::sources::mono::testkit::RecordedUpdates;
+use crate::sources::mono::testkit::recorded;
 
 /// A session, its output and its time.
 struct Talk {
     session: Box<dyn Session>,
-    told: RecordedUpdates,
+    told: Recorded,
     input: BytesMut,
     now: Now,
 }
@@ -34,8 +34,12 @@ fn settings(one_way: bool) -> SessionSettings {
     SessionSettings { one_way, ..SessionSettings::default() }
 }
 
-fn peer() -> Peer {
-    Peer { address: "127.0.0.1:50123".into(), fallback: "127.0.0.1#1".into(), ..Peer::default() }
+fn peer() -> Origin {
+    Origin {
+        address: "127.0.0.1:50123".into(),
+        fallback: "127.0.0.1#1".into(),
+        ..Origin::default()
+    }
 }
 
 impl Talk {
@@ -43,7 +47,7 @@ impl Talk {
         let front = Front::new(peer(), settings(one_way), Settings { ticks: || 0 });
         Self {
             session: Box::new(front),
-            told: RecordedUpdates::default(),
+            told: recorded(),
             input: BytesMut::new(),
             now: Now {
                 wall: Stamp { sec: 1_800_000_000, nsec: 0 },
@@ -70,7 +74,7 @@ impl Talk {
     }
 
     fn lines(&mut self, kinds: &[&str]) -> Vec<String> {
-        let lines = std::mem::take(&mut self.told.lines);
+        let lines = std::mem::take(&mut self.told.log_mut().lines);
         lines.into_iter().filter(|line| kinds.iter().any(|kind| line.starts_with(kind))).collect()
     }
 
@@ -168,8 +172,12 @@ fn counters_are_those_of_an_independent_decoder() {
                 let user = format!("PerfCounters/{key}");
                 let value = values.get(key).or_else(|| values.get(&user));
                 let value = value.unwrap_or_else(|| panic!("{name} {piece}: no {key}"));
-                let time =
-                    talk.told.specs.iter().any(|s| s.key == *key && s.units == Units::Nanoseconds);
+                let time = talk
+                    .told
+                    .log()
+                    .specs
+                    .values()
+                    .any(|s| s.key == *key && s.units == Units::Nanoseconds);
                 let expected = expected * if time { 100.0 } else { 1.0 };
                 assert!(
                     (number(value) - expected).abs() < 1e-6,
@@ -234,8 +242,10 @@ fn lost_differences_withdraw_their_counters() {
             assert_eq!(talk.feed(&piece), Ok(()));
         }
         let bad = format!("count {} 1", m::BAD.get());
-        assert_eq!(talk.told.lines.iter().filter(|line| **line == bad).count(), 1);
-        assert!(!talk.told.lines.iter().any(|l| l.starts_with("count") && l.ends_with(" 0 1")));
+        assert_eq!(talk.told.log().lines.iter().filter(|line| **line == bad).count(), 1);
+        assert!(
+            !talk.told.log().lines.iter().any(|l| l.starts_with("count") && l.ends_with(" 0 1"))
+        );
         let values = talk.values();
         let user = values.get("PerfCounters/Shop/orders done").map(String::as_str);
         assert_eq!(user, Some("I64(210)"), "absolute");
@@ -317,7 +327,7 @@ fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
     let last = bytes[..100_000].windows(4).rposition(|four| four == b"\x01LPM").expect("a buffer");
     assert_eq!(talk.feed(&bytes[..last]), Ok(()));
     // The host names the process, at once.
-    let told = talk.told.lines.clone();
+    let told = talk.told.log().lines.clone();
     assert!(told.contains(&"identity shop.exe:4077 resumes=true".to_owned()), "{told:?}");
     let duplicate = format!("count {} ", m::DUPLICATE.get());
     assert!(told.iter().any(|line| line.starts_with(&duplicate)));
@@ -327,8 +337,8 @@ fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
     assert_eq!((keys.len(), values.len()), (0, 3), "{values:?}");
 
     drop(module);
-    talk.told.lines.clear();
-    let defines = talk.told.specs.len();
+    talk.told.log_mut().lines.clear();
+    let defines = talk.told.log().specs.len();
     assert_eq!(talk.feed(&bytes[last..]), Ok(()));
     let samples = talk.lines(&["sample"]);
     let values: usize = samples.iter().map(|line| line.matches('=').count()).sum();
@@ -410,7 +420,7 @@ fn a_stream_has_64_kib_beside_its_names() {
         // Counters of another length of names are not shared with the streams of other tests.
         let own = SessionSettings { name_length: 201, ..settings(false) };
         let mut stream = Stream::new(peer(), own, Settings { ticks: || 0 });
-        let (mut input, mut told) = (BytesMut::new(), RecordedUpdates::default());
+        let (mut input, mut told) = (BytesMut::new(), recorded());
         let (mut now, mut most) = (Talk::new(false).now, 0);
         for piece in capture(name).chunks(16 << 10) {
             input.extend_from_slice(piece);

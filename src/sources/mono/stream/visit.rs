@@ -2,7 +2,7 @@
 
 use super::counters::Feeds;
 use super::state::State;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::model::Now;
 use crate::sources::mono::limits;
 use crate::sources::mono::mlpd::{Act, BadBuffer, Buffer, Event, Header, Visitor};
@@ -11,7 +11,7 @@ use crate::sources::mono::process::Share;
 /// The visitor of one piece of the stream.
 pub(super) struct Visit<'a> {
     pub(super) state: &'a mut State,
-    pub(super) sink: &'a mut dyn Sink,
+    pub(super) peer: &'a mut Peer,
     pub(super) now: Now,
     /// `CLOCK_MONOTONIC` of this host in ns.
     pub(super) ticks: u64,
@@ -23,7 +23,7 @@ impl Visitor for Visit<'_> {
     fn header(&mut self, header: &Header) {
         let state = &mut *self.state;
         state.clock.begin(header, self.now, self.ticks, self.live);
-        state.updates.dialect(format!("log profiler {}", header.version), self.sink);
+        state.updates.dialect(format!("log profiler {}", header.version), self.peer);
         state.runtime.header(header);
         state.profile.header(header);
         state.header = Some(header.clone());
@@ -32,7 +32,7 @@ impl Visitor for Visit<'_> {
 
     fn buffer(&mut self, buffer: &Buffer) {
         self.state.thread = buffer.thread;
-        self.state.updates.message(self.sink);
+        self.state.updates.message(self.peer);
     }
 
     #[inline]
@@ -60,7 +60,7 @@ impl Visitor for Visit<'_> {
             }
             Event::Sample => {
                 if state.sample.is_some_and(|before| before != time) {
-                    self.state.end_sample(self.now, self.sink);
+                    self.state.end_sample(self.now, self.peer);
                 }
                 let state = &mut *self.state;
                 state.whole = false;
@@ -86,7 +86,7 @@ impl Visitor for Visit<'_> {
     }
 
     fn bad(&mut self, reason: BadBuffer, _: u64) {
-        self.state.end_sample(self.now, self.sink);
+        self.state.end_sample(self.now, self.peer);
         let state = &mut *self.state;
         state.lost.bad += 1;
         let unknown = matches!(reason, BadBuffer::UnknownEvent(_) | BadBuffer::UnknownMetadata(_));
@@ -99,7 +99,7 @@ impl Visitor for Visit<'_> {
 
     fn hole(&mut self, _: u64) {
         // What came before is shown first, or it would stay when its counters are withdrawn.
-        self.state.end_sample(self.now, self.sink);
+        self.state.end_sample(self.now, self.peer);
         self.state.lost.holes += 1;
         self.state.counters.lose();
         self.state.runtime.lost();

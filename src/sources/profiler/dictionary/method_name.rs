@@ -6,11 +6,11 @@ use std::fmt::Write;
 const NAME_MAX: usize = 200;
 
 /// `package.Class.method` of `returnType package.Class.method(argTypes) (Source.java:line) [jar]`
-/// (docs/protocols/java-profiler.md B.2), without blanks; the whole word if it is not a method.
+/// (docs/protocols/java-profiler.md B.2), without blanks; the whole word if it is not a method, `#` if that is empty: a row needs a name.
 pub(crate) fn method_name(word: &str) -> String {
     let head = word.split('(').next().unwrap_or(word).trim_end();
     let name = head.rsplit(' ').next().filter(|n| !n.is_empty()).unwrap_or(word);
-    clean(name, NAME_MAX)
+    if name.is_empty() { "#".to_owned() } else { clean(name, NAME_MAX) }
 }
 
 /// `text` with `_` for blanks and control characters, cut at a character to `max` bytes.
@@ -55,7 +55,7 @@ mod tests {
             ),
             ("void Demo.lambda$main$0() (Demo.java:3) [cls/app/]", "Demo.lambda$main$0"),
             ("call.info", "call.info"),
-            ("", ""),
+            ("", "#"),
             ("(", "("),
             ("a\tb", "a_b"),
         ] {

@@ -8,8 +8,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use super::marks::Marks;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::meter::{Latency, MergedLatency, bucket_of};
 use crate::model::{MetricItem, Now, Value};
 use crate::sources::profiler::dictionary::method_name::method_name;
@@ -50,7 +49,7 @@ impl Accounting {
         marks: Marks,
         now: Now,
         words: &Dictionary,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         self.counters.call(call);
         if self.bucket.0 != call.duration_ms {
@@ -64,7 +63,7 @@ impl Accounting {
         self.counters.add(m::ERRORS, error);
         self.counters.add(m::IDLE, marks.idle.into());
         let sums = [ns(call.duration_ms), 1, error, ns(call.cpu_ms), call.memory];
-        self.methods.add(call.method, &sums, now.monotonic, words, sink);
+        self.methods.add(call.method, &sums, now.monotonic, words, peer);
         if !marks.named {
             self.count_unnamed(call.method, params, words);
         }
@@ -95,9 +94,9 @@ impl Accounting {
         word: Option<&str>,
         now: Now,
         words: &Dictionary,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
-        self.methods.word(id, word, sink);
+        self.methods.word(id, word, peer);
         if self.unnamed.is_empty() {
             return;
         }
@@ -111,7 +110,7 @@ impl Accounting {
             if red {
                 counters.add(m::ERRORS, *calls);
                 let sums = [0, 0, *calls, 0, 0];
-                methods.add(*method, &sums, now.monotonic, words, sink);
+                methods.add(*method, &sums, now.monotonic, words, peer);
             }
             if idle {
                 counters.add(m::IDLE, *calls);
@@ -127,33 +126,33 @@ impl Accounting {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.counters.report(sink);
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.counters.report(peer);
         for (slot, sum) in (0..).zip(&mut self.buckets) {
             let more = std::mem::take(sum);
             if more > 0 {
-                sink.update(Update::RowCount { slot, item: m::BUCKET_CALLS, more });
+                peer.row_add(slot, m::BUCKET_CALLS, more);
             }
         }
-        self.methods.report(sink);
+        self.methods.report(peer);
     }
 
     /// Reports what is reported once a second: the percentiles of the last minute if they have
     /// changed, of the pod and of its service.
-    pub(crate) fn report_second(&mut self, now: Now, sink: &mut dyn Sink) {
+    pub(crate) fn report_second(&mut self, now: Now, peer: &mut Peer) {
         let items = [m::P50, m::P95, m::P99, m::MAX];
         match self.latency.changed(now.monotonic, self.service.as_deref()) {
             Some(Some(p)) => {
                 for (item, ms) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
-                    sink.update(Update::Set { item, value: Value::U64(ns(ms)) });
+                    peer.set(item, Value::U64(ns(ms)));
                 }
             }
-            Some(None) => items.into_iter().for_each(|item| sink.update(Update::Unset { item })),
+            Some(None) => items.into_iter().for_each(|item| peer.unset(item)),
             None => {}
         }
         if let Some(service) = &self.service {
             let items = [m::SERVICE_P50, m::SERVICE_P95, m::SERVICE_P99, m::SERVICE_MAX];
-            service.report(now.monotonic, (SERVICE, items), ns(1), |update| sink.update(update));
+            service.report(now.monotonic, (SERVICE, items), ns(1), peer);
         }
     }
 }
@@ -210,11 +209,11 @@ impl Counters {
     }
 
     /// Reports the sums and clears them.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
         for (item, sum) in (0..ITEMS).zip(&mut self.sums) {
             let more = std::mem::take(sum);
             if more > 0 {
-                sink.update(Update::Count { item: MetricItem::new(item), more });
+                peer.add(MetricItem::new(item), more);
             }
         }
     }
@@ -269,11 +268,11 @@ impl RootMethods {
         more: &MethodSums,
         now: Duration,
         words: &Dictionary,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         match self.recent.get(id as usize % RECENT) {
             Some((recent, slot)) if *recent == id && *slot != REST => self.add_to(*slot, more),
-            _ => self.find_and_add(id, more, now, words, sink),
+            _ => self.find_and_add(id, more, now, words, peer),
         }
     }
 
@@ -284,12 +283,12 @@ impl RootMethods {
         more: &MethodSums,
         now: Duration,
         words: &Dictionary,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let slot = match self.by_id.get(&id) {
             Some(known) => known.slot,
             None => match words.get(id) {
-                Some(word) => self.assign_row(id, word, sink),
+                Some(word) => self.assign_row(id, word, peer),
                 None if self.unnamed.len() < limits::UNNAMED || self.unnamed.contains_key(&id) => {
                     let (_, sums) = self
                         .unnamed
@@ -310,13 +309,13 @@ impl RootMethods {
     }
 
     /// Handles a new or rejected word: moves the sums that waited for it to its row.
-    pub(crate) fn word(&mut self, id: u32, word: Option<&str>, sink: &mut dyn Sink) {
+    pub(crate) fn word(&mut self, id: u32, word: Option<&str>, peer: &mut Peer) {
         if self.unnamed.is_empty() {
             return;
         }
         let Some((_, sums)) = self.unnamed.remove(&id) else { return };
         let slot = match word {
-            Some(word) => self.assign_row(id, word, sink),
+            Some(word) => self.assign_row(id, word, peer),
             None => self.by_id.get(&id).map_or(REST, |m| m.slot),
         };
         self.add_to(slot, &sums);
@@ -361,11 +360,11 @@ impl RootMethods {
     }
 
     /// Gives a method with a name its row.
-    fn assign_row(&mut self, id: u32, word: &str, sink: &mut dyn Sink) -> u32 {
+    fn assign_row(&mut self, id: u32, word: &str, peer: &mut Peer) -> u32 {
         let name = method_name(word);
         let slot = if (self.slots as usize) < METHODS_MAX {
             self.slots += 1;
-            sink.update(Update::Row { table: m::METHODS, slot: self.slots, key: Some(&name) });
+            peer.row(m::METHODS, self.slots, Some(&name));
             self.slots
         } else {
             REST
@@ -391,11 +390,11 @@ impl RootMethods {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
         for slot in self.touched.drain(..) {
             let sums = self.sums.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
             for (item, more) in m::METHOD_ITEMS.into_iter().zip(sums) {
-                sink.update(Update::RowCount { slot, item, more });
+                peer.row_add(slot, item, more);
             }
         }
     }

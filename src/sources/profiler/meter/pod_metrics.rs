@@ -6,9 +6,8 @@ use std::time::Duration;
 use super::accounting::{Accounting, REST};
 use super::marks::Marks;
 use super::stacks::Stacks;
-use crate::contract::Sink;
-use crate::contract::start_counters;
-use crate::contract::{EventParam, Identity, Service, Update};
+use crate::contract::Peer;
+use crate::contract::{EventParam, Identity, Service};
 use crate::events::flags::POINT;
 use crate::meter::MergedLatencies;
 use crate::model::{Now, RowItem, Stamp, Value};
@@ -74,7 +73,7 @@ impl StreamCounters {
 /// Observes one read of a connection.
 pub(crate) struct PodObserver<'a> {
     pub(crate) pod: &'a mut PodMetrics,
-    pub(crate) sink: &'a mut dyn Sink,
+    pub(crate) peer: &'a mut Peer,
     pub(crate) now: Now,
 }
 
@@ -115,35 +114,35 @@ impl PodMetrics {
     }
 
     /// Reports the sums of one read. `end`: the connection ends.
-    pub(crate) fn report(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
-        self.release_calls(now, words, sink, end);
+    pub(crate) fn report(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
+        self.release_calls(now, words, peer, end);
         if end {
             self.accounting.methods.expire(now.monotonic, true);
         }
-        self.accounting.report(sink);
+        self.accounting.report(peer);
         for (slot, stream) in (0..).zip(&mut self.streams) {
             for (item, sum) in m::STREAM_ITEMS.into_iter().zip(&mut stream.sums) {
                 let more = std::mem::take(sum);
                 if more > 0 {
-                    sink.update(Update::RowCount { slot, item, more });
+                    peer.row_add(slot, item, more);
                 }
             }
         }
         if self.words != words.len() {
             self.words = words.len();
-            sink.update(Update::Set { item: m::WORDS, value: Value::U64(words.len() as u64) });
+            peer.set(m::WORDS, Value::U64(words.len() as u64));
         }
         if self.rejected != words.rejected() {
             self.rejected = words.rejected();
-            sink.update(Update::Set { item: m::TRUNCATED, value: Value::U64(words.rejected()) });
+            peer.set(m::TRUNCATED, Value::U64(words.rejected()));
         }
         if std::mem::take(&mut self.message) {
-            sink.update(Update::Message);
+            peer.message();
         }
     }
 
     /// Emits pending calls whose names have arrived or whose wait is over.
-    fn release_calls(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
+    fn release_calls(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
         let Self { accounting, pending, records, loss_report, .. } = self;
         pending.release(now.monotonic, words, end, |entry| {
             let marks = Marks::of(entry.method, entry.ids(), words);
@@ -151,24 +150,24 @@ impl PodMetrics {
                 if *loss_report == Some(entry.method) {
                     return;
                 }
-                accounting.call(call, entry.ids(), marks, now, words, sink);
+                accounting.call(call, entry.ids(), marks, now, words, peer);
             }
             accounting.counters.add(m::NAMELESS, (!marks.named).into());
-            records.emit(entry, accounting.methods.name(entry.method), words, sink);
+            records.emit(entry, accounting.methods.name(entry.method), words, peer);
         });
     }
 
     /// A second has passed. Returns true once when the agent falls silent.
-    pub(crate) fn tick(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) -> bool {
+    pub(crate) fn tick(&mut self, now: Now, words: &Dictionary, peer: &mut Peer) -> bool {
         self.scratch.shrink();
         self.accounting.methods.expire(now.monotonic, false);
-        self.report(now, words, sink, false);
-        self.stacks.iter_mut().for_each(|s| s.report(words, sink, false));
-        self.accounting.report_second(now, sink);
+        self.report(now, words, peer, false);
+        self.stacks.iter_mut().for_each(|s| s.report(words, peer, false));
+        self.accounting.report_second(now, peer);
         self.idle = self.idle.saturating_add(1);
         let silent = self.idle == IDLE;
         if silent {
-            self.stacks.iter_mut().for_each(|s| s.shrink(sink));
+            self.stacks.iter_mut().for_each(|s| s.shrink(peer));
             self.records.shrink();
             self.accounting.methods.shrink();
         }
@@ -176,10 +175,10 @@ impl PodMetrics {
     }
 
     /// The connection has ended.
-    pub(crate) fn close(&mut self, now: Now, words: &Dictionary, sink: &mut dyn Sink) {
-        self.report(now, words, sink, true);
-        self.stacks.iter_mut().for_each(|s| s.report(words, sink, true));
-        self.accounting.report_second(now, sink);
+    pub(crate) fn close(&mut self, now: Now, words: &Dictionary, peer: &mut Peer) {
+        self.report(now, words, peer, true);
+        self.stacks.iter_mut().for_each(|s| s.report(words, peer, true));
+        self.accounting.report_second(now, peer);
     }
 }
 
@@ -207,10 +206,10 @@ impl Observer for PodObserver<'_> {
             .extend(pod_name.started_ms.map(|ms| ("started", Stamp::from_millis(ms).to_string())));
         self.pod.name.clone_from(&name);
         let process = Some(hello.pod.to_owned());
-        let peer = self.pod.address.clone();
-        self.sink.update(Update::Identity(Identity {
+        let address = self.pod.address.clone();
+        self.peer.is(Identity {
             name,
-            peer,
+            peer: address,
             labels,
             resumes: true,
             process,
@@ -220,25 +219,25 @@ impl Observer for PodObserver<'_> {
                 ..Service::default()
             }),
             ..Identity::default()
-        }));
-        self.sink.update(Update::Interval(HEARTBEAT));
+        });
+        self.peer.interval(HEARTBEAT);
         if let Some(ms) = pod_name.started_ms {
-            self.sink.update(Update::Set { item: m::START_TIME, value: Value::I64(ms) });
+            self.peer.set(m::START_TIME, Value::I64(ms));
         }
-        self.pod.records.define(self.sink);
+        self.pod.records.define(self.peer);
         // Values of an earlier connection do not apply to this one.
         for item in [m::P50, m::P95, m::P99, m::MAX, m::SUSPEND_MAX] {
-            self.sink.update(Update::Unset { item });
+            self.peer.unset(item);
         }
         for item in [m::WORDS, m::TRUNCATED] {
-            self.sink.update(Update::Set { item, value: Value::U64(0) });
+            self.peer.set(item, Value::U64(0));
         }
-        start_counters(m::METRICS, self.sink);
+        self.peer.start_counters(m::METRICS);
         for (slot, key) in (0..).zip(m::buckets()) {
-            self.sink.update(Update::Row { table: m::BUCKETS, slot, key: Some(&key) });
-            self.sink.update(Update::RowCount { slot, item: m::BUCKET_CALLS, more: 0 });
+            self.peer.row(m::BUCKETS, slot, Some(&key));
+            self.peer.row_add(slot, m::BUCKET_CALLS, 0);
         }
-        self.sink.update(Update::Row { table: m::METHODS, slot: REST, key: None });
+        self.peer.row(m::METHODS, REST, None);
         let Self { pod: PodMetrics { accounting, latencies, .. }, .. } = self;
         accounting.service = latencies.of(&format!("{namespace}/{service}"));
     }
@@ -248,9 +247,9 @@ impl Observer for PodObserver<'_> {
         if self.pod.streams.len() <= opened.stream {
             self.pod.streams.resize(opened.stream + 1, StreamCounters::default());
             let key = format!("{}::{}", self.pod.name, clean(opened.name, NAME_PART));
-            self.sink.update(Update::Row { table: m::STREAMS, slot, key: Some(&key) });
+            self.peer.row(m::STREAMS, slot, Some(&key));
             for item in m::STREAM_ITEMS {
-                self.sink.update(Update::RowCount { slot, item, more: 0 });
+                self.peer.row_add(slot, item, 0);
             }
         }
         if let Some(counters) = self.stream(opened.stream) {
@@ -267,35 +266,30 @@ impl Observer for PodObserver<'_> {
             counters.add(m::STREAM_CHUNKS, 1);
         }
         // Up to a third of a pod's records, and few watch the protocol.
-        if self.sink.is_watched(m::CHUNK) {
+        if self.peer.is_watched(m::CHUNK) {
             let params = [
                 EventParam::text(m::P_STREAM, chunk.file.name),
                 EventParam::number(m::P_SEQUENCE, chunk.file.sequence.cast_unsigned().into()),
                 EventParam::number(m::P_SIZE, size),
                 EventParam::number(m::P_OFFSET, chunk.offset),
             ];
-            self.sink.update(Update::Event {
-                kind: m::CHUNK,
-                stamp: self.now.wall,
-                flags: POINT,
-                params: &params,
-            });
+            self.peer.event(m::CHUNK, self.now.wall, POINT, &params);
         }
         self.pod.message = true;
     }
 
     fn call(&mut self, call: &Call<'_>, words: &Dictionary) {
-        let Self { pod, sink, now } = self;
+        let Self { pod, peer, now } = self;
         if pod.loss_report == Some(call.method) {
             return;
         }
         let marks = Marks::of(call.method, call.params.ids(), words);
         if marks.named {
-            pod.accounting.call(call, call.params.ids(), marks, *now, words, *sink);
+            pod.accounting.call(call, call.params.ids(), marks, *now, words, peer);
             let method = || pod.accounting.methods.name(call.method);
-            if !pod.records.pack(call, marks.error, method, words, *sink) {
+            if !pod.records.pack(call, marks.error, method, words, peer) {
                 pod.scratch.take(call);
-                pod.records.emit(&pod.scratch, method(), words, *sink);
+                pod.records.emit(&pod.scratch, method(), words, peer);
             }
             return;
         }
@@ -306,7 +300,7 @@ impl Observer for PodObserver<'_> {
                 PendingCall { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
             return pod.pending.push(now.monotonic, &entry);
         }
-        pod.accounting.call(call, call.params.ids(), marks, *now, words, *sink);
+        pod.accounting.call(call, call.params.ids(), marks, *now, words, peer);
         pod.pending.push(now.monotonic, &pod.scratch);
     }
 
@@ -316,15 +310,10 @@ impl Observer for PodObserver<'_> {
         self.pod.accounting.counters.add(m::SUSPEND_TIME, took);
         if took > self.pod.longest_pause {
             self.pod.longest_pause = took;
-            self.sink.update(Update::Set { item: m::SUSPEND_MAX, value: Value::U64(took) });
+            self.peer.set(m::SUSPEND_MAX, Value::U64(took));
         }
         let params = [EventParam::number(m::P_DURATION, took)];
-        self.sink.update(Update::Event {
-            kind: m::PAUSE,
-            stamp: Stamp::from_millis(pause.end_ms),
-            flags: POINT,
-            params: &params,
-        });
+        self.peer.event(m::PAUSE, Stamp::from_millis(pause.end_ms), POINT, &params);
     }
 
     fn trace_block(&mut self, _: &Block) {
@@ -360,7 +349,7 @@ impl Observer for PodObserver<'_> {
     }
 
     fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Dictionary) {
-        let Self { pod, sink, now } = self;
+        let Self { pod, peer, now } = self;
         let word = word.map(|w| &**w);
         if word.is_some_and(is_loss_report) {
             pod.loss_report = Some(id);
@@ -368,7 +357,7 @@ impl Observer for PodObserver<'_> {
             pod.loss_report = None;
         }
         pod.stacks.iter_mut().for_each(|s| s.word(id, word));
-        pod.accounting.word(id, word, *now, words, *sink);
+        pod.accounting.word(id, word, *now, words, peer);
         pod.pending.word();
     }
 
@@ -401,7 +390,7 @@ impl Observer for PodObserver<'_> {
             "stream {} cannot be read behind byte {at}: {why}",
             clean(file.name, NAME_PART)
         );
-        self.sink.update(Update::Error(&line));
+        self.peer.error(&line);
     }
 
     fn ended(&mut self, _: &File<'_>, torn: bool) {

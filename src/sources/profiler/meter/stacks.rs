@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::meter::{CallTree, ROOT, StackName, StackTimes};
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
@@ -181,18 +181,18 @@ impl Stacks {
     }
 
     /// Reports the time of stacks whose methods all have names; of all stacks at the `end`.
-    pub(crate) fn report(&mut self, words: &Dictionary, sink: &mut dyn Sink, end: bool) {
+    pub(crate) fn report(&mut self, words: &Dictionary, peer: &mut Peer, end: bool) {
         self.count_deferred(end);
         let name = |tree: &CallTree, at| stack_name(tree, at, words, end);
-        self.times.report(STACK_TIME, ns(1), name, |update| sink.update(update));
+        self.times.report(STACK_TIME, ns(1), name, peer);
     }
 
     /// Frees memory of an idle connection: keeps only nodes that are on a thread's stack or have
     /// unreported time.
-    pub(crate) fn shrink(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn shrink(&mut self, peer: &mut Peer) {
         self.threads.retain(|t| !t.is_idle());
         let nodes = self.threads.iter().flat_map(Thread::nodes);
-        let numbers = self.times.retain(STACK_TIME, nodes, |update| sink.update(update));
+        let numbers = self.times.retain(STACK_TIME, nodes, peer);
         let number = |node: u32| numbers.get(node as usize).copied().unwrap_or(ROOT);
         self.threads.iter_mut().for_each(|t| t.renumber(number));
         self.threads.shrink_to_fit();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 
 use super::pack::Headers;
-use crate::contract::Sink;
-use crate::contract::{EventParam, EventValue, ParamId, Update};
+use crate::contract::Peer;
+use crate::contract::{EventParam, EventValue, ParamId};
 use crate::events::flags::POINT;
 use crate::model::{MetricSpec, Place, Semantics, Stamp, Units, ValueType, component};
 use crate::sources::profiler::dictionary::method_name::nameless;
@@ -123,8 +123,8 @@ impl CallRecords {
     }
 
     /// Defines the event parameters that the configuration names.
-    pub(crate) fn define(&mut self, sink: &mut dyn Sink) {
-        self.roles.define(sink);
+    pub(crate) fn define(&mut self, peer: &mut Peer) {
+        self.roles.define(peer);
         self.headers = None;
     }
 
@@ -151,7 +151,7 @@ impl CallRecords {
         entry: &PendingCall,
         method: Option<&str>,
         words: &Dictionary,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let unnamed;
         let method = match method {
@@ -220,12 +220,7 @@ impl CallRecords {
                 params.push(EventParam::number(item, number));
             }
         }
-        sink.update(Update::Event {
-            kind: m::CALL,
-            stamp: Stamp::from_millis(entry.start_ms),
-            flags: POINT,
-            params: &params,
-        });
+        peer.event(m::CALL, Stamp::from_millis(entry.start_ms), POINT, &params);
         drop(params);
         self.others = others;
     }
@@ -313,9 +308,9 @@ impl ParamRoles {
     }
 
     /// Defines the event parameters that the configuration names.
-    pub(crate) fn define(&self, sink: &mut dyn Sink) {
+    pub(crate) fn define(&self, peer: &mut Peer) {
         for (slot, name) in (0..).zip(self.own.iter()) {
-            sink.update(Update::Define { slot, spec: &spec(name) });
+            peer.define(slot, &spec(name));
         }
     }
 

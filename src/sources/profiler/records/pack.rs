@@ -1,5 +1,5 @@
 //! The usual way of a call into a record: all its names have arrived, so that it is packed at once
-//! among the records that wait in the sink, from the bytes of the connection and without a copy of
+//! among the records that wait in the peer, from the bytes of the connection and without a copy of
 //! the call. The record is the one that [`CallRecords::emit`] makes.
 
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::call_record::{CallRecords, ParamRole, Reported, cut_value, push_other};
 use crate::contract::ParamId;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::events::flags::POINT;
 use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
 use crate::model::{ParamItem, Pmid, Stamp};
@@ -22,7 +22,7 @@ use crate::sources::profiler::streams::scan::{ASCII, Text};
 const ITEMS: usize = m::PARAMS.len() + 1;
 
 /// The event parameters of records, by item, and by slot those that the configuration names. `None`:
-/// the sink has no such parameter. Buffers that need not be cleared for each record are here, too.
+/// the peer has no such parameter. Buffers that need not be cleared for each record are here, too.
 #[derive(Debug)]
 pub(super) struct Headers {
     pmids: [Option<Pmid>; ITEMS],
@@ -61,7 +61,7 @@ impl Beginning {
 
 impl Headers {
     #[cold]
-    fn new(slots: usize, sink: &dyn Sink) -> Self {
+    fn new(slots: usize, peer: &Peer) -> Self {
         let mut headers = Self {
             pmids: [None; ITEMS],
             numbers: [None; ITEMS],
@@ -72,14 +72,14 @@ impl Headers {
         };
         for param in m::PARAMS {
             let at = usize::from(param.item.get());
-            let found = sink.param(ParamId::Item(param.item));
+            let found = peer.param(ParamId::Item(param.item));
             if let (Some((pmid, ty)), Some(to), Some(number)) =
                 (found, headers.pmids.get_mut(at), headers.numbers.get_mut(at))
             {
                 (*to, *number) = (Some(pmid), NumberParam::new(pmid, ty));
             }
         }
-        let pmid = |slot| sink.param(ParamId::Slot(slot)).map(|(pmid, _)| pmid);
+        let pmid = |slot| peer.param(ParamId::Slot(slot)).map(|(pmid, _)| pmid);
         headers.slots = (0..).take(slots).map(pmid).collect();
         headers
     }
@@ -160,20 +160,20 @@ impl Headers {
 
 impl CallRecords {
     /// Packs the record of a call that has all names; `method` looks up that of its method; `error`:
-    /// the call failed. `false`: the sink takes no packed records, and nothing has happened.
+    /// the call failed. `false`: the peer takes no packed records, and nothing has happened.
     pub(crate) fn pack<'m>(
         &mut self,
         call: &Call<'_>,
         error: bool,
         method: impl FnOnce() -> Option<&'m str>,
         words: &Dictionary,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> bool {
         let Self { roles, value, headers, .. } = self;
         if headers.is_none() {
-            *headers = Some(Box::new(Headers::new(roles.slots(), sink)));
+            *headers = Some(Box::new(Headers::new(roles.slots(), peer)));
         }
-        let (Some(headers), Some(batch)) = (headers, sink.batch(m::CALL)) else { return false };
+        let (Some(headers), Some(batch)) = (headers, peer.batch(m::CALL)) else { return false };
         headers.begin(call, method, batch);
         let (mut reported, mut others) = (Reported::default(), false);
         for param in call.params.iter() {

@@ -1,53 +1,26 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::contract::{EventValue, ParamId};
-use crate::model::{MetricItem, RowItem, TableId, Value};
+use crate::contract::{Recorded, RecordedEvent};
+use crate::model::RowItem;
+use crate::sources::Source;
+use crate::sources::profiler::Profiler;
 use crate::sources::profiler::limits;
 use crate::sources::profiler::metrics as m;
 use crate::sources::profiler::testkit::Bytes;
 
-/// Collects the updates of successive connections, as the store does.
-#[derive(Debug, Default)]
-struct Seen {
-    counts: BTreeMap<MetricItem, u64>,
-    gauges: BTreeMap<MetricItem, u64>,
-    slots: BTreeMap<(TableId, u32), String>,
-    rows: BTreeMap<(String, RowItem), u64>,
-    /// Methods of the call records.
-    records: Vec<String>,
+fn recorded() -> Recorded {
+    Recorded::new(&Profiler::TABLE)
 }
 
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            // Slots belong to a connection.
-            Update::Identity(_) => self.slots.clear(),
-            Update::Count { item, more } => *self.counts.entry(item).or_default() += more,
-            Update::Set { item, value: Value::U64(n) } => drop(self.gauges.insert(item, n)),
-            Update::Unset { item } => drop(self.gauges.remove(&item)),
-            Update::Row { table, slot, key } => {
-                drop(self.slots.insert((table, slot), key.unwrap_or("other").into()))
-            }
-            Update::RowCount { slot, item, more } if more > 0 => {
-                *self.rows.entry((self.slots[&(item.table(), slot)].clone(), item)).or_default() +=
-                    more;
-            }
-            Update::Event { kind: m::CALL, params, .. } => {
-                let method =
-                    params.iter().find(|p| p.id == ParamId::Item(m::P_METHOD)).map(|p| p.value);
-                let Some(EventValue::Text(method)) = method else { panic!("{params:?}") };
-                self.records.push(method.into());
-            }
-            _ => {}
-        }
-    }
+/// Methods of the call records.
+fn records(seen: &Recorded) -> Vec<String> {
+    let of = |call: RecordedEvent| call.get("method").expect("a method").to_owned();
+    seen.events(m::CALL).into_iter().map(of).collect()
 }
 
-impl Seen {
-    fn row(&self, item: RowItem, key: &str) -> u64 {
-        self.rows.get(&(key.into(), item)).copied().unwrap_or_default()
-    }
+fn added(seen: &Recorded, item: RowItem, key: &str) -> u64 {
+    seen.cell(item, key).unwrap_or_default()
 }
 
 /// An agent's connection.
@@ -67,7 +40,7 @@ fn field(b: Bytes, text: &str) -> Bytes {
 }
 
 impl Agent {
-    fn connect(shared: &Arc<SharedState>, seen: &mut Seen, pod: &str, second: u64) -> Self {
+    fn connect(shared: &Arc<SharedState>, seen: &mut Recorded, pod: &str, second: u64) -> Self {
         let collector =
             AgentSession::new("127.0.0.1:9".into(), Options::default(), Arc::clone(shared));
         let now = Now { monotonic: Duration::from_secs(second), ..Now::default() };
@@ -79,18 +52,18 @@ impl Agent {
         agent
     }
 
-    fn say(&mut self, seen: &mut Seen, bytes: &Bytes) {
+    fn say(&mut self, seen: &mut Recorded, bytes: &Bytes) {
         self.out.clear();
         let mut input = BytesMut::from(&bytes.0[..]);
         self.collector.feed(self.now, &mut input, &mut self.out, seen).expect("a sound session");
     }
 
-    fn open(&mut self, seen: &mut Seen, stream: &'static str, reset: i32) {
+    fn open(&mut self, seen: &mut Recorded, stream: &'static str, reset: i32) {
         self.say(seen, &field(b().u8(0x15), stream).int(0).int(reset));
         self.handles.insert(stream, self.out[..16].to_vec());
     }
 
-    fn data(&mut self, seen: &mut Seen, stream: &'static str, payload: &Bytes) {
+    fn data(&mut self, seen: &mut Recorded, stream: &'static str, payload: &Bytes) {
         for piece in payload.0.chunks(limits::FIELD) {
             self.say(
                 seen,
@@ -99,17 +72,17 @@ impl Agent {
         }
     }
 
-    fn words(&mut self, seen: &mut Seen, words: &[&str]) {
+    fn words(&mut self, seen: &mut Recorded, words: &[&str]) {
         self.data(seen, "dictionary", &b().phrase(words.iter().fold(b(), |b, word| b.text(word))));
     }
 
-    fn tick(&mut self, seen: &mut Seen, seconds: u64) -> Result<(), SessionError> {
+    fn tick(&mut self, seen: &mut Recorded, seconds: u64) -> Result<(), SessionError> {
         self.now.monotonic += Duration::from_secs(seconds);
         self.out.clear();
         self.collector.tick(self.now, &mut self.out, seen)
     }
 
-    fn close(mut self, seen: &mut Seen) -> Vec<u8> {
+    fn close(mut self, seen: &mut Recorded) -> Vec<u8> {
         self.out.clear();
         self.collector.close(self.now, &mut self.out, seen);
         self.out.to_vec()
@@ -136,7 +109,7 @@ const POD: &str = "pod_1795227542339";
 const REPORT: &str = "void com.netcracker.profiler.ESC_CORRUPTED_CALLS.log() (Dumper.java:200) [profiler-runtime.jar]";
 
 /// A first connection with three words, cut off.
-fn first(shared: &Arc<SharedState>, seen: &mut Seen) -> Agent {
+fn first(shared: &Arc<SharedState>, seen: &mut Recorded) -> Agent {
     let mut agent = Agent::connect(shared, seen, POD, 0);
     agent.open(seen, "calls", 0);
     agent.open(seen, "dictionary", 1);
@@ -147,40 +120,40 @@ fn first(shared: &Arc<SharedState>, seen: &mut Seen) -> Agent {
 
 #[test]
 fn words_stay_for_the_next_connection_of_the_jvm() {
-    let (shared, mut seen) = (shared(), Seen::default());
+    let (shared, mut seen) = (shared(), recorded());
     first(&shared, &mut seen).close(&mut seen);
     let mut again = Agent::connect(&shared, &mut seen, POD, 60);
     again.open(&mut seen, "calls", 0);
     again.data(&mut seen, "calls", &call(header(), 1, true, &[(2, "x")]));
     assert!((0..20).all(|_| again.tick(&mut seen, 1).is_ok()));
-    assert_eq!(seen.records, ["a.B.c", "a.B.c"]);
+    assert_eq!(records(&seen), ["a.B.c", "a.B.c"]);
     assert_eq!(
         (
-            seen.row(m::METHOD_COUNT, "a.B.c"),
-            seen.row(m::METHOD_ERRORS, "a.B.c"),
-            seen.counts[&m::ERRORS]
+            added(&seen, m::METHOD_COUNT, "a.B.c"),
+            added(&seen, m::METHOD_ERRORS, "a.B.c"),
+            seen.count(m::ERRORS)
         ),
         (2, 1, 1)
     );
     assert_eq!(
-        (seen.gauges[&m::WORDS], seen.counts[&m::NAMELESS], seen.counts[&m::ERROR_DICTIONARY]),
+        (seen.count(m::WORDS), seen.count(m::NAMELESS), seen.count(m::ERROR_DICTIONARY)),
         (3, 0, 0)
     );
     again.close(&mut seen);
     // The agent starts over: the kept dictionary is dropped.
     let mut anew = Agent::connect(&shared, &mut seen, POD, 90);
-    assert_eq!(seen.gauges[&m::WORDS], 3);
+    assert_eq!(seen.count(m::WORDS), 3);
     anew.open(&mut seen, "dictionary", 1);
-    assert_eq!(seen.gauges[&m::WORDS], 0);
+    assert_eq!(seen.count(m::WORDS), 0);
     anew.words(&mut seen, &["x"]);
-    assert_eq!(seen.gauges[&m::WORDS], 1);
+    assert_eq!(seen.count(m::WORDS), 1);
 }
 
 #[test]
 fn an_older_connection_that_gives_way_hands_its_words_on() {
-    let (shared, mut seen) = (shared(), Seen::default());
+    let (shared, mut seen) = (shared(), recorded());
     let mut older = first(&shared, &mut seen);
-    let mut newer_seen = Seen::default();
+    let mut newer_seen = recorded();
     let mut newer = Agent::connect(&shared, &mut newer_seen, POD, 1);
     newer.open(&mut newer_seen, "calls", 0);
     newer.data(&mut newer_seen, "calls", &call(header(), 1, true, &[]));
@@ -191,25 +164,25 @@ fn an_older_connection_that_gives_way_hands_its_words_on() {
     assert_eq!(older.close(&mut seen), [0xff]);
     newer.tick(&mut newer_seen, 1).expect("it has words now");
     assert_eq!(
-        (&newer_seen.records[..], newer_seen.row(m::METHOD_COUNT, "a.B.c")),
+        (&records(&newer_seen)[..], added(&newer_seen, m::METHOD_COUNT, "a.B.c")),
         (&["a.B.c".to_owned()][..], 1)
     );
 }
 
 #[test]
 fn calls_without_a_dictionary_that_nobody_knows_are_refused() {
-    let (shared, mut seen) = (shared(), Seen::default());
+    let (shared, mut seen) = (shared(), recorded());
     first(&shared, &mut seen).close(&mut seen);
     for (pod, second) in [("pod_1795227542340", 1), (POD, limits::KEPT_SECONDS)] {
         let (mut agent, before) =
-            (Agent::connect(&shared, &mut seen, pod, second), seen.counts[&m::ERROR_DICTIONARY]);
+            (Agent::connect(&shared, &mut seen, pod, second), seen.count(m::ERROR_DICTIONARY));
         agent.open(&mut seen, "calls", 0);
         assert!((0..5).all(|_| agent.tick(&mut seen, 1).is_ok()), "nothing has come");
         agent.data(&mut seen, "calls", &header());
         assert!((0..2).all(|_| agent.tick(&mut seen, 1).is_ok()));
         let refused = agent.tick(&mut seen, 1);
         assert!(matches!(refused, Err(SessionError::Malformed { .. })), "{refused:?}");
-        assert_eq!((&agent.out[..], seen.counts[&m::ERROR_DICTIONARY]), (&[0xff][..], before + 1));
+        assert_eq!((&agent.out[..], seen.count(m::ERROR_DICTIONARY)), (&[0xff][..], before + 1));
         assert!(agent.close(&mut seen).is_empty(), "once is enough");
     }
     // A connection that has opened its dictionary may send words late.
@@ -221,7 +194,7 @@ fn calls_without_a_dictionary_that_nobody_knows_are_refused() {
 
 #[test]
 fn whoever_is_left_is_told_but_not_who_leaves() {
-    let (shared, mut seen) = (shared(), Seen::default());
+    let (shared, mut seen) = (shared(), recorded());
     assert_eq!(first(&shared, &mut seen).close(&mut seen), [0xff]);
     let mut ended = first(&shared, &mut seen);
     let good_bye =
@@ -229,7 +202,7 @@ fn whoever_is_left_is_told_but_not_who_leaves() {
     assert!(matches!(good_bye, Err(SessionError::Closed(_))));
     assert!(ended.close(&mut seen).is_empty());
     let mut next = Agent::connect(&shared, &mut seen, POD, 1);
-    assert_eq!(seen.gauges[&m::WORDS], 0, "a JVM that has ended does not come back");
+    assert_eq!(seen.count(m::WORDS), 0, "a JVM that has ended does not come back");
     let fault =
         next.collector.feed(next.now, &mut BytesMut::from(&[0x77][..]), &mut next.out, &mut seen);
     assert!(fault.is_err() && next.out.ends_with(&[0xff]));
@@ -243,7 +216,7 @@ fn whoever_is_left_is_told_but_not_who_leaves() {
 #[test]
 fn the_agents_own_report_is_no_call() {
     for late in [false, true] {
-        let (shared, mut seen) = (shared(), Seen::default());
+        let (shared, mut seen) = (shared(), recorded());
         let mut agent = Agent::connect(&shared, &mut seen, POD, 0);
         ["trace", "calls"].into_iter().for_each(|stream| agent.open(&mut seen, stream, 0));
         agent.open(&mut seen, "dictionary", 1);
@@ -272,7 +245,7 @@ fn the_agents_own_report_is_no_call() {
         agent.data(&mut seen, "trace", &trace);
         if late {
             assert_eq!(
-                (seen.counts[&m::CALLS], seen.records.len()),
+                (seen.count(m::CALLS), records(&seen).len()),
                 (1, 0),
                 "it may be two, and it may be the agent's own"
             );
@@ -280,23 +253,28 @@ fn the_agents_own_report_is_no_call() {
         }
         agent.tick(&mut seen, 1).expect("no reason to close");
         assert_eq!(
-            (seen.counts[&m::CALLS], seen.counts[&m::ERRORS], seen.counts[&m::CORRUPTED]),
+            (seen.count(m::CALLS), seen.count(m::ERRORS), seen.count(m::CORRUPTED)),
             (2, 1, 40),
             "late: {late}"
         );
         assert_eq!(
-            (&seen.records[..], seen.counts[&m::TIME]),
+            (&records(&seen)[..], seen.count(m::TIME)),
             (&["a.B.c".to_owned(), "a.B.c".to_owned()][..], 14_000_000)
         );
-        assert_eq!((seen.row(m::BUCKET_CALLS, "5-10"), seen.row(m::METHOD_COUNT, "a.B.c")), (2, 2));
-        assert!(!seen.rows.keys().any(|(key, _)| key.contains("CORRUPTED")), "{:?}", seen.rows);
-        assert_eq!(seen.row(m::STACK_TIME, "B.c"), 3_000_000);
+        assert_eq!(
+            (added(&seen, m::BUCKET_CALLS, "5-10"), added(&seen, m::METHOD_COUNT, "a.B.c")),
+            (2, 2)
+        );
+        let log = seen.log();
+        assert!(!log.rows.keys().any(|(_, key)| key.contains("CORRUPTED")), "{:?}", log.rows);
+        drop(log);
+        assert_eq!(added(&seen, m::STACK_TIME, "B.c"), 3_000_000);
     }
 }
 
 #[test]
 fn sums_do_not_wait_for_names_nor_go_to_the_rest_because_of_them() {
-    let (shared, mut seen) = (shared(), Seen::default());
+    let (shared, mut seen) = (shared(), recorded());
     let mut agent = Agent::connect(&shared, &mut seen, POD, 0);
     agent.open(&mut seen, "calls", 0);
     agent.open(&mut seen, "dictionary", 1);
@@ -308,47 +286,44 @@ fn sums_do_not_wait_for_names_nor_go_to_the_rest_because_of_them() {
     let rounds = limits::PENDING / 1000 / 20;
     (0..rounds).for_each(|_| agent.data(&mut seen, "calls", &some));
     let made = 1 + 20 * rounds as u64;
-    assert_eq!((seen.counts[&m::CALLS], seen.counts[&m::ERRORS]), (made, 0));
-    let early = seen.records.len();
+    assert_eq!((seen.count(m::CALLS), seen.count(m::ERRORS)), (made, 0));
+    let early = records(&seen).len();
     assert!(
         early > 0
-            && seen.records.iter().all(|name| name == "#1")
-            && seen.rows.keys().all(|(_, item)| item.table() != m::METHODS)
+            && records(&seen).iter().all(|name| name == "#1")
+            && seen.log().rows.keys().all(|(item, _)| item.table() != m::METHODS)
     );
-    assert_eq!(seen.counts[&m::NAMELESS], early as u64);
+    assert_eq!(seen.count(m::NAMELESS), early as u64);
     agent.words(&mut seen, &["call.info", "void a.B.c() (B.java:1)", "call.red", "sql"]);
-    assert_eq!(seen.counts[&m::ERRORS], made.div_ceil(2));
+    assert_eq!(seen.count(m::ERRORS), made.div_ceil(2));
     assert_eq!(
-        (seen.row(m::METHOD_COUNT, "a.B.c"), seen.row(m::METHOD_ERRORS, "a.B.c")),
+        (added(&seen, m::METHOD_COUNT, "a.B.c"), added(&seen, m::METHOD_ERRORS, "a.B.c")),
         (made, made.div_ceil(2))
     );
     assert_eq!(
-        (seen.row(m::METHOD_TIME, "a.B.c"), seen.row(m::METHOD_COUNT, "other")),
+        (added(&seen, m::METHOD_TIME, "a.B.c"), added(&seen, m::METHOD_COUNT, "other")),
         (made * 7_000_000, 0)
     );
     assert!(
-        seen.records.len() as u64 == made
-            && seen.records.iter().skip(early).all(|name| name == "a.B.c")
+        records(&seen).len() as u64 == made
+            && records(&seen).iter().skip(early).all(|name| name == "a.B.c")
     );
-    assert_eq!((seen.counts[&m::NAMELESS], shared.pending.bytes()), (early as u64, 0));
+    assert_eq!((seen.count(m::NAMELESS), shared.pending.bytes()), (early as u64, 0));
 }
 
 #[test]
 fn a_new_connection_does_not_show_what_the_one_before_has_said() {
-    let (shared, mut seen) = (shared(), Seen::default());
+    let (shared, mut seen) = (shared(), recorded());
     let mut agent = first(&shared, &mut seen);
     agent.open(&mut seen, "suspend", 0);
     agent.data(&mut seen, "suspend", &b().phrase(b().long(5).varint(9).varint(9)));
     agent.tick(&mut seen, 1).expect("no reason to close");
     let gauges = [m::WORDS, m::TRUNCATED, m::SUSPEND_MAX, m::P50, m::MAX];
     assert_eq!(
-        gauges.map(|item| seen.gauges.get(&item).copied()),
+        gauges.map(|item| seen.number(item)),
         [3, 0, 9_000_000, 7_000_000, 7_000_000].map(Some)
     );
     agent.close(&mut seen);
     Agent::connect(&shared, &mut seen, "pod_1795227999999", 2);
-    assert_eq!(
-        gauges.map(|item| seen.gauges.get(&item).copied()),
-        [Some(0), Some(0), None, None, None]
-    );
+    assert_eq!(gauges.map(|item| seen.number(item)), [Some(0), Some(0), None, None, None]);
 }

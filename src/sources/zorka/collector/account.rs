@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::Collector;
 use super::scratch::Scratch;
-use crate::contract::Update;
 use crate::model::{Now, Value};
 use crate::sources::zorka::limits::{WAITING, WAITING_BYTES};
 use crate::sources::zorka::meter::agent::TraceContext;
@@ -103,8 +102,8 @@ fn count(
     allowed: &Allowed,
     scratch: &mut Scratch,
 ) {
-    let State { tables, meter, sink, trace_ids, facts, .. } = state;
-    let (Some(tables), Some(sink)) = (tables.get_mut(at), sink) else { return };
+    let State { tables, meter, peer, trace_ids, facts, .. } = state;
+    let (Some(tables), Some(peer)) = (tables.get_mut(at), peer) else { return };
     if let Some(id) = trace.id {
         let hash = of_request(id.as_bytes(), &[]);
         if !trace_ids.contains(hash) {
@@ -116,20 +115,20 @@ fn count(
     copies.find(body);
     let context =
         TraceContext { trace_id: trace.id, bytes: trace.bytes, base64: trace.base64, copies };
-    sink.at(trace.now);
-    meter.trace(trace.now, &context, body, &mut tables.names, &mut **sink);
+    peer.at(trace.now);
+    meter.trace(trace.now, &context, body, &mut tables.names, peer);
     let service = if facts.service.is_empty() { &facts.app } else { &facts.service };
     let now = trace.now.wall;
     let spans = Spans { now, context, body, names: &tables.names, service };
-    records.emit(&spans, allowed, &mut **sink);
+    records.emit(&spans, allowed, peer);
 }
 
 /// Shows the numbers of names of the session that an agent uses.
 pub(super) fn show_names(state: &mut State, at: usize) {
-    let State { tables, sink, attached: true, .. } = state else { return };
-    let (Some(tables), Some(sink)) = (tables.get(at), sink) else { return };
+    let State { tables, peer, attached: true, .. } = state else { return };
+    let (Some(tables), Some(peer)) = (tables.get(at), peer) else { return };
     let names = &tables.names;
     for (item, n) in [(m::SYMBOLS, names.symbols()), (m::METHODS_KNOWN, names.methods())] {
-        sink.update(Update::Set { item, value: Value::U64(n as u64) });
+        peer.set(item, Value::U64(n as u64));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! answer ─▶ Endpoint ─┬▶ legacy: register, session ─▶ Registry
-//!                     └▶ submit: unwrap, decode ─▶ decide ─▶ account ─▶ Meter ─▶ the agent's sink
+//!                     └▶ submit: unwrap, decode ─▶ decide ─▶ account ─▶ Meter ─▶ the agent's peer
 //! closed, tick ─▶ presence: agents come and go
 //! ```
 //! An agent's lock is held while its body is counted, and never across I/O.
@@ -23,7 +23,7 @@ use super::limits::HOST_SHOWN;
 use super::meter::agent::Settings;
 use super::records::Allowed;
 use super::session::{Agent, Directory, Kind, Registry};
-use crate::contract::Sinks;
+use crate::contract::PeerMaker;
 use crate::contract::http::{Answer, ConnectionId, HttpService, Request};
 use crate::meter::MergedLatencies;
 use crate::model::{Charge, Memory, Now, Purpose};
@@ -36,7 +36,7 @@ pub struct Collector {
     config: RwLock<Arc<Config>>,
     /// Attributes in event records.
     allowed: RwLock<Arc<Allowed>>,
-    sinks: Arc<dyn Sinks>,
+    maker: PeerMaker,
     memory: Arc<Memory>,
     latencies: MergedLatencies,
     directory: Directory,
@@ -63,15 +63,15 @@ impl Collector {
     /// The state is damaged.
     pub fn new(
         config: &Config,
-        sinks: Arc<dyn Sinks>,
+        maker: PeerMaker,
         memory: Arc<Memory>,
         state: &str,
     ) -> Result<Self, String> {
         Ok(Self {
             config: RwLock::new(Arc::new(config.clone())),
             allowed: RwLock::new(Arc::new(Allowed::new(&config.attributes))),
-            counts: Counts::new(&*sinks),
-            sinks,
+            counts: Counts::new(&maker),
+            maker,
             latencies: MergedLatencies::new(&memory),
             memory,
             directory: Directory::default(),
@@ -166,7 +166,7 @@ impl Collector {
 }
 
 impl Drop for Collector {
-    /// Without this the end of a sink would count as a fault of its agent.
+    /// Without this the end of a peer would count as a fault of its agent.
     fn drop(&mut self) {
         self.end();
     }

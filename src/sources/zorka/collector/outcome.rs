@@ -2,9 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::contract::Update;
 use crate::contract::http::Answer;
-use crate::contract::{OwnSink, Sinks};
+use crate::contract::{Peer, PeerMaker};
 use crate::model::{Now, RowItem, TableId};
 use crate::sources::zorka::limits::PAUSE;
 use crate::sources::zorka::metrics as m;
@@ -137,14 +136,14 @@ impl Reply {
 pub(super) struct Counts(Mutex<Rows>);
 
 struct Rows {
-    sink: Box<dyn OwnSink>,
+    peer: Peer,
     /// Slots that have been bound, by table.
     bound: [u64; 2],
 }
 
 impl Counts {
-    pub(super) fn new(sinks: &dyn Sinks) -> Self {
-        Self(Mutex::new(Rows { sink: sinks.open(), bound: [0; 2] }))
+    pub(super) fn new(maker: &PeerMaker) -> Self {
+        Self(Mutex::new(Rows { peer: maker.make(), bound: [0; 2] }))
     }
 
     /// Counts a request.
@@ -162,8 +161,8 @@ impl Counts {
     /// Counts and logs a fault of who is no agent.
     pub(super) fn error(&self, now: Now, what: &str) {
         let mut rows = self.lock();
-        rows.sink.at(now);
-        rows.sink.update(Update::Error(what));
+        rows.peer.at(now);
+        rows.peer.error(what);
     }
 
     fn lock(&self) -> MutexGuard<'_, Rows> {
@@ -179,14 +178,14 @@ impl Rows {
         slot: u32,
         key: impl FnOnce() -> String,
     ) {
-        self.sink.at(now);
+        self.peer.at(now);
         let Some(bound) = self.bound.get_mut(at) else { return };
         let bit = 1_u64.checked_shl(slot).unwrap_or(0);
         if *bound & bit == 0 {
             *bound |= bit;
-            self.sink.update(Update::Row { table, slot, key: Some(&key()) });
+            self.peer.row(table, slot, Some(&key()));
         }
-        self.sink.update(Update::RowCount { slot, item, more: 1 });
+        self.peer.row_add(slot, item, 1);
     }
 }
 

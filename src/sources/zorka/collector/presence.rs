@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Collector, account};
 use crate::contract::http::{ConnectionId, Request};
-use crate::contract::{Identity, Service, Update};
+use crate::contract::{Identity, Service};
 use crate::model::{Departure, Now};
 use crate::sources::zorka::limits::{REFUSED, SESSION_AGE};
 use crate::sources::zorka::meter::agent::Meter;
@@ -39,21 +39,21 @@ impl Collector {
         if !state.shown.is_empty() && state.shown != name {
             self.directory.release(agent, &state.shown);
             renew(self, now, state);
-            state.sink = None;
+            state.peer = None;
         }
         let key = state.tables.last().map(|tables| &*tables.key);
         let mut labels: Vec<_> = state.facts.labels().collect();
         labels.push(("dialect", state.dialect.to_owned()));
         labels.extend(key.map(|key| ("session", digits(key))));
         let process = key.filter(|_| agent.kind == Kind::Modern).map(ToOwned::to_owned);
-        let peer = state.from.map(|from| from.to_string()).unwrap_or_default();
+        let address = state.from.map(|from| from.to_string()).unwrap_or_default();
         let service = state.facts.service(&state.wanted);
-        let sink = state.sink.get_or_insert_with(|| self.sinks.open());
-        sink.at(now);
+        let peer = state.peer.get_or_insert_with(|| self.maker.make());
+        peer.at(now);
         state.tried = now.monotonic;
-        sink.update(Update::Identity(Identity {
+        peer.is(Identity {
             name: name.clone(),
-            peer,
+            peer: address,
             labels,
             resumes: true,
             process,
@@ -63,8 +63,8 @@ impl Collector {
                 ..Service::default()
             }),
             ..Identity::default()
-        }));
-        state.meter.start(&name, service, &self.latencies, &mut **sink);
+        });
+        state.meter.start(&name, service, &self.latencies, peer);
         state.shown = name;
         state.attached = true;
         let last = state.tables.len().saturating_sub(1);
@@ -91,11 +91,11 @@ impl Collector {
         if !std::mem::take(&mut state.attached) {
             return;
         }
-        if let Some(sink) = &mut state.sink {
-            sink.at(now);
-            state.meter.report_all(now, &mut **sink);
-            sink.flush();
-            sink.end(departure);
+        if let Some(peer) = &mut state.peer {
+            peer.at(now);
+            state.meter.report_all(now, peer);
+            peer.flush();
+            peer.end(departure);
         }
         agent.set_up(false);
     }
@@ -103,14 +103,14 @@ impl Collector {
     /// Passes on what has been counted for an agent with a name.
     pub(super) fn report(&self, now: Now, state: &mut State) {
         if state.attached
-            && let Some(sink) = &mut state.sink
+            && let Some(peer) = &mut state.peer
         {
-            sink.at(now);
+            peer.at(now);
             let (requests, bytes) = std::mem::take(&mut state.heard);
-            sink.read(bytes);
-            (0..requests).for_each(|_| sink.update(Update::Message));
-            state.meter.report(&mut **sink);
-            sink.flush();
+            peer.count_io(bytes, 0);
+            (0..requests).for_each(|_| peer.message());
+            state.meter.report(peer);
+            peer.flush();
         }
     }
 
@@ -130,9 +130,9 @@ impl Collector {
         for agent in self.directory.agents().into_iter().chain(self.directory.take_retired()) {
             let mut state = agent.lock();
             if std::mem::take(&mut state.attached)
-                && let Some(sink) = &mut state.sink
+                && let Some(peer) = &mut state.peer
             {
-                sink.end(Departure::regular("the PMDA stopped"));
+                peer.end(Departure::regular("the PMDA stopped"));
             }
         }
     }
@@ -156,7 +156,7 @@ impl Collector {
                 Self::depart(now, &agent, &mut state, Departure::lost(SILENT));
             }
             if state.attached
-                && state.sink.as_ref().is_some_and(|sink| sink.refused())
+                && state.peer.as_ref().is_some_and(|peer| peer.refused())
                 && !state.has_no_connection()
                 && now.monotonic.saturating_sub(state.tried) >= REFUSED
             {
@@ -179,11 +179,11 @@ impl Collector {
             if state.attached && state.settings != settings {
                 renew(self, now, &mut state);
             }
-            let State { meter, sink, attached, .. } = &mut *state;
-            if *attached && let Some(sink) = sink {
-                sink.at(now);
-                meter.tick(now, &mut **sink);
-                sink.flush();
+            let State { meter, peer, attached, .. } = &mut *state;
+            if *attached && let Some(peer) = peer {
+                peer.at(now);
+                meter.tick(now, peer);
+                peer.flush();
             }
             if state.tables.is_empty() && silent >= idle {
                 Self::depart(now, &agent, &mut state, Departure::lost(SILENT));
@@ -199,13 +199,13 @@ impl Collector {
 /// are not valid any more.
 fn renew(collector: &Collector, now: Now, state: &mut State) {
     state.settings = collector.settings();
-    if let Some(sink) = state.sink.as_mut().filter(|_| state.attached) {
-        state.meter.report_all(now, &mut **sink);
+    if let Some(peer) = state.peer.as_mut().filter(|_| state.attached) {
+        state.meter.report_all(now, peer);
     }
     state.meter = Meter::new(state.settings);
-    if let Some(sink) = state.sink.as_mut().filter(|_| state.attached) {
+    if let Some(peer) = state.peer.as_mut().filter(|_| state.attached) {
         let service = state.facts.service(&state.wanted);
-        state.meter.start(&state.shown, service, &collector.latencies, &mut **sink);
+        state.meter.start(&state.shown, service, &collector.latencies, peer);
     }
     state.tables.iter_mut().for_each(|tables| tables.names.unbind());
 }

@@ -10,7 +10,6 @@ use super::Collector;
 use super::account::{Decoded, show_names};
 use super::outcome::{Endpoint, Outcome, Reply};
 use super::scratch::{self, Scratch};
-use crate::contract::Update;
 use crate::contract::http::{Dropped, Request};
 use crate::model::{Charge, Now, Purpose};
 use crate::sources::zorka::limits::{CHARGED_BODY, DECODING, NAME, SESSION_ID, UNWRAPPED};
@@ -258,11 +257,11 @@ impl Collector {
         state.meter.add(m::DECODE_ERRORS, 1);
         self.counts.fault(now, (error.kind() as u32, error.kind().name()));
         if state.attached
-            && let Some(sink) = &mut state.sink
+            && let Some(peer) = &mut state.peer
         {
             let body = if endpoint == Endpoint::Traces { "traces" } else { "definitions" };
-            sink.at(now);
-            sink.update(Update::Error(&format!("a body of {body} cannot be read: {error}")));
+            peer.at(now);
+            peer.error(&format!("a body of {body} cannot be read: {error}"));
         }
         Outcome::Faulty
     }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::copies::Copies;
 pub(crate) use super::walk::Settings;
 use super::walk::{Sums, Walked};
-use crate::contract::Update;
-use crate::contract::{Sink, start_counters};
+use crate::contract::Peer;
 use crate::meter::{MergedLatencies, MergedLatency};
 use crate::model::{MetricItem, Now, Value};
 use crate::sources::zorka::metrics as m;
@@ -63,17 +62,17 @@ impl Meter {
         }
     }
 
-    /// The identity is known: the sink's updates before were [`Update::Identity`]. `name`: the
+    /// The peer is identified. `name`: the
     /// instance name. `service`: one of `latencies`.
     pub(crate) fn start(
         &mut self,
         name: &str,
         service: &str,
         latencies: &MergedLatencies,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         self.name = name.into();
-        start_counters(m::METRICS, sink);
+        peer.start_counters(m::METRICS);
         self.service = latencies.of(service);
     }
 
@@ -89,7 +88,7 @@ impl Meter {
         context: &TraceContext<'_>,
         body: &TraceBody,
         names: &mut Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Self { settings, name, counters, sums, generation, .. } = self;
         self.last = now.monotonic;
@@ -97,8 +96,8 @@ impl Meter {
         let TraceContext { bytes, copies, .. } = *context;
         let walked = Walked { agent: name, bytes, body, copies };
         let sums = sums.get_or_insert_with(|| Box::new(Sums::new(*settings, *generation)));
-        sums.add(walked, names, counters, sink);
-        self.describe(now, context, body, sink);
+        sums.add(walked, names, counters, peer);
+        self.describe(now, context, body, peer);
     }
 
     /// Sets the metrics that describe the last trace.
@@ -107,11 +106,11 @@ impl Meter {
         now: Now,
         context: &TraceContext<'_>,
         body: &TraceBody,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let arrival = now.wall.as_nanos();
         let value = Value::I64(now.wall.as_millis());
-        sink.update(Update::Set { item: m::LAST_TRACE, value });
+        peer.set(m::LAST_TRACE, value);
         let top = body.spans.iter().find_map(|span| {
             let record = body.records.get(span.record as usize)?;
             let top = record.parent == NONE && record.flags & FLAG_CLOSED != 0;
@@ -121,42 +120,42 @@ impl Meter {
             let age = arrival - i128::from(clock) * 1_000_000 - i128::from(duration);
             let bounded = age.clamp(i64::MIN.into(), i64::MAX.into());
             let value = Value::I64(i64::try_from(bounded).unwrap_or_default());
-            sink.update(Update::Set { item: m::SKEW, value });
+            peer.set(m::SKEW, value);
         }
         let Some(first) = body.records.first() else { return };
         let dialect = dialect(first.dialect, context.base64);
         if self.dialect != dialect {
             self.dialect = dialect;
-            sink.update(Update::Set { item: m::DIALECT, value: Value::Text(dialect.into()) });
+            peer.set(m::DIALECT, Value::Text(dialect.into()));
         }
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.counters.report(sink);
-        self.sums.iter_mut().for_each(|sums| sums.report(sink));
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.counters.report(peer);
+        self.sums.iter_mut().for_each(|sums| sums.report(peer));
     }
 
     /// As [`report`](Self::report), with what is reported once a second: the agent goes, or another
     /// meter follows.
-    pub(crate) fn report_all(&mut self, now: Now, sink: &mut dyn Sink) {
-        self.report(sink);
+    pub(crate) fn report_all(&mut self, now: Now, peer: &mut Peer) {
+        self.report(peer);
         let Self { service, sums, .. } = self;
         sums.iter_mut()
-            .for_each(|sums| sums.report_second(now.monotonic, service.as_deref(), sink));
+            .for_each(|sums| sums.report_second(now.monotonic, service.as_deref(), peer));
         if let Some(service) = service {
             let items = [m::SERVICE_P50, m::SERVICE_P95, m::SERVICE_P99, m::SERVICE_MAX];
-            service.report(now.monotonic, (SERVICE, items), m::US, |update| sink.update(update));
+            service.report(now.monotonic, (SERVICE, items), m::US, peer);
         }
     }
 
     /// A second has passed.
-    pub(crate) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
-        self.report_all(now, sink);
+    pub(crate) fn tick(&mut self, now: Now, peer: &mut Peer) {
+        self.report_all(now, peer);
         let Some(sums) = &mut self.sums else { return };
-        sums.tick(sink);
+        sums.tick(peer);
         if now.monotonic.saturating_sub(self.last) >= IDLE {
-            sums.clear(sink);
+            sums.clear(peer);
             if sums.is_empty() {
                 self.generation = sums.methods.generation();
                 self.sums = None;

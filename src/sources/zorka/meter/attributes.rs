@@ -6,8 +6,7 @@ use super::rows::{Layout, Of, Rows};
 use super::text::clean;
 use super::types::SpanSums;
 use crate::catalogue::OTHER;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::sources::zorka::limits::DB_KINDS;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::wire::body::AttributeValue;
@@ -76,36 +75,36 @@ impl Attributes {
         agent: &str,
         value: &AttributeValue,
         body: &[u8],
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Some(class) = status_class(value, body) else { return };
-        let slot = self.http.slot(class, sink, |slot, _, sink| {
+        let slot = self.http.slot(class, peer, |slot, _, peer| {
             let key = format!("{agent}::{class}");
-            sink.update(Update::Row { table: m::HTTP, slot, key: Some(&key) });
+            peer.row(m::HTTP, slot, Some(&key));
         });
         self.http.add(slot, [1]);
     }
 
     /// Counts a span that uses a database.
-    pub(crate) fn db(&mut self, agent: &str, kind: &str, span: SpanSums, sink: &mut dyn Sink) {
-        let slot = self.db.slot(kind, sink, |slot, of, sink| {
+    pub(crate) fn db(&mut self, agent: &str, kind: &str, span: SpanSums, peer: &mut Peer) {
+        let slot = self.db.slot(kind, peer, |slot, of, peer| {
             let kind = if of == Of::Rest { OTHER.into() } else { clean(kind) };
             let key = format!("{agent}::{kind}");
-            sink.update(Update::Row { table: m::DB, slot, key: Some(&key) });
+            peer.row(m::DB, slot, Some(&key));
         });
         self.db.add(slot, [1, span.error.into(), span.duration]);
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.http.report(sink);
-        self.db.report(sink);
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.http.report(peer);
+        self.db.report(peer);
     }
 
     /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.http.clear(sink);
-        self.db.clear(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.http.clear(peer);
+        self.db.clear(peer);
     }
 
     /// Allocated bytes.

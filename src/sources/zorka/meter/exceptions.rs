@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use super::rows::{Layout, Of, Rows};
 use super::text::clean;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::sources::zorka::limits::CLASSES;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
@@ -35,7 +34,7 @@ impl Exceptions {
         copy: bool,
         body: &[u8],
         names: &Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let class: Cow<'_, str> = match exception.class {
             ClassName::Symbol(id) => match names.symbol(id) {
@@ -44,22 +43,22 @@ impl Exceptions {
             },
             ClassName::Text(slice) => String::from_utf8_lossy(slice.of(body)),
         };
-        let slot = self.0.slot(&class, sink, |slot, of, sink| {
+        let slot = self.0.slot(&class, peer, |slot, of, peer| {
             let key = clean(&class);
             let key = (of == Of::Key).then_some(&*key);
-            sink.update(Update::Row { table: m::EXCEPTION_CLASSES, slot, key });
+            peer.row(m::EXCEPTION_CLASSES, slot, key);
         });
         self.0.add(slot, [u64::from(!copy), 1]);
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.0.report(sink);
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.0.report(peer);
     }
 
     /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.0.clear(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.0.clear(peer);
     }
 
     /// Allocated bytes.

@@ -7,8 +7,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use super::text::clean;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
@@ -78,10 +77,10 @@ impl Methods {
 
     /// The slot of a method id.
     #[inline]
-    pub(crate) fn slot(&mut self, id: u32, names: &mut Names, sink: &mut dyn Sink) -> u32 {
+    pub(crate) fn slot(&mut self, id: u32, names: &mut Names, peer: &mut Peer) -> u32 {
         match names.get_method(id) {
             Some(method) if method.slot >> SLOT_BITS == self.generation => method.slot & SLOT_MASK,
-            _ => self.bind(id, names, sink),
+            _ => self.bind(id, names, peer),
         }
     }
 
@@ -128,7 +127,7 @@ impl Methods {
     }
 
     #[cold]
-    fn bind(&mut self, id: u32, names: &mut Names, sink: &mut dyn Sink) -> u32 {
+    fn bind(&mut self, id: u32, names: &mut Names, peer: &mut Peer) -> u32 {
         self.unresolved += write_name(&mut self.name, id, self.signatures, names);
         let key = clean(&self.name);
         let hash = self.hasher.hash_one(&*key);
@@ -141,9 +140,9 @@ impl Methods {
                 let full = self.slots.len() >= METHOD_ROWS;
                 let slot = if full { REST } else { u32::try_from(self.sums.len()).unwrap_or(REST) };
                 let own = (!full).then_some(&*key);
-                sink.update(Update::Row { table: m::METHODS, slot, key: own });
+                peer.row(m::METHODS, slot, own);
                 for item in m::METHOD_ITEMS {
-                    sink.update(Update::RowCount { slot, item, more: 0 });
+                    peer.row_add(slot, item, 0);
                 }
                 if !full {
                     let self_time = self.carried.remove(&hash).unwrap_or_default();
@@ -160,19 +159,19 @@ impl Methods {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
         for slot in self.touched.drain(..) {
             let Some(sums) = self.sums.get_mut(slot as usize) else { continue };
             let self_time_now = u64::try_from(sums.self_time).unwrap_or_default();
             let all = [self_time_now, sums.count, sums.errors, sums.time, sums.total_time];
             for (item, more) in m::METHOD_ITEMS.into_iter().zip(all) {
                 if more > 0 {
-                    sink.update(Update::RowCount { slot, item, more });
+                    peer.row_add(slot, item, more);
                 }
             }
             let reported = sums.longest.max(sums.reported);
             if reported > sums.reported {
-                sink.update(Update::RowMax { slot, item: m::METHOD_MAX, value: reported });
+                peer.row_max(slot, m::METHOD_MAX, reported);
             }
             let self_time = sums.self_time.min(0);
             let on_path = sums.on_path;
@@ -181,12 +180,12 @@ impl Methods {
     }
 
     /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.report(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.report(peer);
         if self.sums.is_empty() {
             return;
         }
-        sink.update(Update::FreeRows { table: m::METHODS });
+        peer.free_rows(m::METHODS);
         for (hash, slot) in std::mem::take(&mut self.slots) {
             let carried = self.sums.get(slot as usize).map_or(0, |s| s.self_time);
             if carried < 0 && self.carried.len() < CARRIED {

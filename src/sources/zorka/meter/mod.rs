@@ -12,6 +12,3 @@ mod statements;
 mod text;
 mod types;
 mod walk;
-
-#[cfg(test)]
-mod testkit;

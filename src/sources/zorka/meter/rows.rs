@@ -5,8 +5,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{RowItem, TableId};
 
 /// A table, the metrics that are sums, and the most keys with a row of their own.
@@ -58,8 +57,8 @@ impl<const N: usize> Rows<N> {
     pub(crate) fn slot(
         &mut self,
         key: &str,
-        sink: &mut dyn Sink,
-        bind: impl FnOnce(u32, Of, &mut dyn Sink),
+        peer: &mut Peer,
+        bind: impl FnOnce(u32, Of, &mut Peer),
     ) -> u32 {
         let hash = self.hasher.hash_one(key);
         if let Some(slot) = self.slots.get(&hash) {
@@ -73,9 +72,9 @@ impl<const N: usize> Rows<N> {
             return REST;
         }
         let slot = if full { REST } else { u32::try_from(self.sums.len()).unwrap_or(REST) };
-        bind(slot, if full { Of::Rest } else { Of::Key }, sink);
+        bind(slot, if full { Of::Rest } else { Of::Key }, peer);
         for item in self.layout.items {
-            sink.update(Update::RowCount { slot, item, more: 0 });
+            peer.row_add(slot, item, 0);
         }
         if !full {
             self.sums.push([0; N]);
@@ -94,12 +93,12 @@ impl<const N: usize> Rows<N> {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
         for slot in self.touched.drain(..) {
             let sums = self.sums.get_mut(slot as usize).map(|s| std::mem::replace(s, [0; N]));
             for (item, more) in self.layout.items.into_iter().zip(sums.into_iter().flatten()) {
                 if more > 0 {
-                    sink.update(Update::RowCount { slot, item, more });
+                    peer.row_add(slot, item, more);
                 }
             }
         }
@@ -111,10 +110,10 @@ impl<const N: usize> Rows<N> {
     }
 
     /// Frees all slots; their rows stay in the store.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.report(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.report(peer);
         if !self.sums.is_empty() {
-            sink.update(Update::FreeRows { table: self.layout.table });
+            peer.free_rows(self.layout.table);
             *self = Self::new(self.layout);
         }
     }
@@ -130,23 +129,25 @@ impl<const N: usize> Rows<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::zorka::meter::testkit::Seen;
+    use crate::contract::Recorded;
+    use crate::sources::Source;
+    use crate::sources::zorka::Zorka;
     use crate::sources::zorka::metrics::{CLASS_COUNT, CLASS_RECEIVED, EXCEPTION_CLASSES};
 
     const LAYOUT: Layout<2> =
         Layout { table: EXCEPTION_CLASSES, items: [CLASS_COUNT, CLASS_RECEIVED], max: 3 };
 
-    fn add(rows: &mut Rows<2>, key: &str, more: [u64; 2], seen: &mut Seen) {
-        let slot = rows.slot(key, seen, |slot, of, sink| {
+    fn add(rows: &mut Rows<2>, key: &str, more: [u64; 2], seen: &mut Recorded) {
+        let slot = rows.slot(key, seen, |slot, of, peer| {
             let key = (of == Of::Key).then_some(key);
-            sink.update(Update::Row { table: EXCEPTION_CLASSES, slot, key });
+            peer.row(EXCEPTION_CLASSES, slot, key);
         });
         rows.add(slot, more);
     }
 
     #[test]
     fn keys_beyond_the_limit_share_a_row_and_sums_are_exact() {
-        let (mut rows, mut seen) = (Rows::new(LAYOUT), Seen::default());
+        let (mut rows, mut seen) = (Rows::new(LAYOUT), Recorded::new(&Zorka::TABLE));
         for n in 0..100 {
             add(&mut rows, &format!("k{}", n % 10), [1, n], &mut seen);
             if n % 7 == 0 {
@@ -157,7 +158,7 @@ mod tests {
         rows.clear(&mut seen);
         add(&mut rows, "k5", [1, 0], &mut seen);
         rows.report(&mut seen);
-        let of = |key: &str| (seen.row(CLASS_COUNT, key), seen.row(CLASS_RECEIVED, key));
+        let of = |key: &str| (seen.cell(CLASS_COUNT, key), seen.cell(CLASS_RECEIVED, key));
         assert_eq!(of("k0"), (Some(10), Some(450)));
         assert_eq!(of("other"), (Some(70), Some(4950 - 450 - 460 - 470)));
         assert_eq!(of("k5"), (Some(1), Some(0)));

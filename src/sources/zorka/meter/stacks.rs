@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::methods::{REST, write_name};
 use crate::catalogue::OTHER;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::meter::{NodeRow, ROOT, StackName, StackTimes};
 use crate::sources::zorka::limits::STACK_DEPTH;
 use crate::sources::zorka::metrics as m;
@@ -47,7 +47,7 @@ impl Stacks {
         called: Called,
         records: &[Record],
         names: &Names,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) -> u32 {
         let Some(record) = records.get(called.at as usize) else { return called.parent };
         let node = if called.depth < STACK_DEPTH || called.parent == OUTERMOST {
@@ -61,7 +61,7 @@ impl Stacks {
         }
         if own > 0 {
             if self.times.tree.nodes.get(node as usize).is_some_and(|n| n.row == NodeRow::Unnamed) {
-                self.bind(node, called.at, records, names, sink);
+                self.bind(node, called.at, records, names, peer);
             }
             self.times.add(node, own);
         }
@@ -80,7 +80,7 @@ impl Stacks {
 
     /// Gives a stack its row, named by the methods on the path to a record.
     #[cold]
-    fn bind(&mut self, node: u32, at: u32, records: &[Record], names: &Names, sink: &mut dyn Sink) {
+    fn bind(&mut self, node: u32, at: u32, records: &[Record], names: &Names, peer: &mut Peer) {
         let (mut at, mut text) = (at, String::new());
         // The tree asks from the innermost method outwards.
         let name = self.times.tree.name(node, &mut |slot| {
@@ -98,26 +98,23 @@ impl Stacks {
             }
         });
         if let Some(name) = name {
-            self.times.bind(node, m::STACK_TIME, &name, |update| sink.update(update));
+            self.times.bind(node, m::STACK_TIME, &name, peer);
         }
     }
 
     /// Reports the times since the last report. A full tree is made anew.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        let update = |update: crate::contract::Update<'_>| sink.update(update);
-        self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, update);
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, peer);
         if self.times.tree.is_full() {
-            self.clear(sink);
+            self.clear(peer);
         }
     }
 
     /// Frees all stacks; their rows stay in the store.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
         if !self.times.tree.nodes.is_empty() {
-            let update = |update: crate::contract::Update<'_>| sink.update(update);
-            self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, update);
-            let update = |update: crate::contract::Update<'_>| sink.update(update);
-            self.times.retain(m::STACK_TIME, std::iter::empty(), update);
+            self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, peer);
+            self.times.retain(m::STACK_TIME, std::iter::empty(), peer);
             *self = Self::default();
         }
     }
@@ -133,8 +130,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::contract::Recorded;
     use crate::model::Memory;
-    use crate::sources::zorka::meter::testkit::Seen;
+    use crate::sources::Source;
+    use crate::sources::zorka::Zorka;
     use crate::sources::zorka::metrics::STACK_TIME;
     use crate::sources::zorka::wire::body::NONE;
 
@@ -159,7 +158,8 @@ mod tests {
 
     #[test]
     fn a_stack_has_the_names_of_the_records_around_it() {
-        let (names, mut seen, mut stacks) = (names(), Seen::default(), Stacks::default());
+        let (names, mut seen, mut stacks) =
+            (names(), Recorded::new(&Zorka::TABLE), Stacks::default());
         let records = records(&[(NONE, 7, 100, 40), (0, 5, 0, 0), (1, 8, 30, 0), (1, 9, 10, 0)]);
         let mut add = |stacks: &mut Stacks, parent, depth, slot, at| {
             let called = Called { parent, depth, slot, at };
@@ -172,7 +172,7 @@ mod tests {
         add(&mut stacks, outer, 2, REST, 3);
         assert_eq!(add(&mut stacks, inner, STACK_DEPTH, 3, 3), inner);
         stacks.report(&mut seen);
-        let rows = ["A.run", "A.run,B.go_it", "A.run,other"].map(|key| seen.row(STACK_TIME, key));
+        let rows = ["A.run", "A.run,B.go_it", "A.run,other"].map(|key| seen.cell(STACK_TIME, key));
         assert_eq!(rows, [Some(60), Some(70), Some(10)]);
         stacks.clear(&mut seen);
         assert_eq!(stacks.memory(), 0);
@@ -180,19 +180,21 @@ mod tests {
 
     #[test]
     fn time_beyond_that_of_the_caller_is_taken_from_its_next() {
-        let (names, mut seen, mut stacks) = (names(), Seen::default(), Stacks::default());
+        let (names, mut seen, mut stacks) =
+            (names(), Recorded::new(&Zorka::TABLE), Stacks::default());
         let records = records(&[(NONE, 7, 10, 14), (NONE, 7, 3, 0), (NONE, 7, 9, 0)]);
         for (at, sum) in [(0, None), (1, None), (2, Some(8))] {
             let called = Called { parent: OUTERMOST, depth: 0, slot: 1, at };
             stacks.add(called, &records, &names, &mut seen);
             stacks.report(&mut seen);
-            assert_eq!(seen.row(STACK_TIME, "A.run"), sum);
+            assert_eq!(seen.cell(STACK_TIME, "A.run"), sum);
         }
     }
 
     #[test]
     fn a_full_tree_is_made_anew() {
-        let (names, mut seen, mut stacks) = (names(), Seen::default(), Stacks::default());
+        let (names, mut seen, mut stacks) =
+            (names(), Recorded::new(&Zorka::TABLE), Stacks::default());
         let records = records(&[(NONE, 7, 10, 0)]);
         for slot in 0..10_000 {
             let called = Called { parent: OUTERMOST, depth: 0, slot, at: 0 };
@@ -200,7 +202,7 @@ mod tests {
         }
         stacks.report(&mut seen);
         assert_eq!(stacks.memory(), 0);
-        let sum: u64 = seen.rows(STACK_TIME).map(|(_, sum)| sum).sum();
+        let sum: u64 = seen.rows(STACK_TIME).into_values().sum();
         assert_eq!(sum, 10 * 8192);
     }
 }

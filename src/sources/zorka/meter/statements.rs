@@ -3,8 +3,7 @@
 use super::rows::{Layout, Of, Rows};
 use super::sql::{key, normalise};
 use super::types::SpanSums;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::sources::zorka::limits::STATEMENTS;
 use crate::sources::zorka::metrics as m;
 
@@ -33,37 +32,37 @@ impl Statements {
         statement: &str,
         kind: Option<&str>,
         span: SpanSums,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let text = normalise(statement, kind);
-        let slot = self.0.slot(&text, sink, |slot, of, sink| {
+        let slot = self.0.slot(&text, peer, |slot, of, peer| {
             let (table, own) = (m::STATEMENTS, of == Of::Key);
             let name = format!("{agent}::{}", key(&text));
-            sink.update(Update::Row { table, slot, key: own.then_some(&*name) });
+            peer.row(table, slot, own.then_some(&*name));
             if own {
                 let labels = &[("agent", agent), ("statement", &*text)];
-                sink.update(Update::RowLabels { table, slot, labels });
+                peer.row_labels(table, slot, labels);
             }
         });
         self.0.add(slot, [span.duration, 1, span.error.into()]);
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.0.report(sink);
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.0.report(peer);
     }
 
     /// A second has passed: full tables are begun anew, since new statements may take more time
     /// than those that have a row.
-    pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn tick(&mut self, peer: &mut Peer) {
         if self.0.is_full() {
-            self.0.clear(sink);
+            self.0.clear(peer);
         }
     }
 
     /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.0.clear(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.0.clear(peer);
     }
 
     /// Allocated bytes.

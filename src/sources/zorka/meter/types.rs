@@ -5,8 +5,7 @@ use std::time::Duration;
 use super::rows::{Layout, Of, Rows};
 use super::text::clean;
 use crate::catalogue::OTHER;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::meter::{Latency, MergedLatency, bucket_of};
 use crate::sources::zorka::limits;
 use crate::sources::zorka::metrics as m;
@@ -64,13 +63,13 @@ impl Default for Types {
 
 impl Types {
     /// Counts a span.
-    pub(crate) fn add(&mut self, agent: &str, kind: &str, span: SpanSums, sink: &mut dyn Sink) {
-        let slot = self.rows.slot(kind, sink, |slot, of, sink| {
+    pub(crate) fn add(&mut self, agent: &str, kind: &str, span: SpanSums, peer: &mut Peer) {
+        let slot = self.rows.slot(kind, peer, |slot, of, peer| {
             let kind = if of == Of::Rest { OTHER.into() } else { clean(kind) };
             let key = format!("{agent}::{kind}");
-            sink.update(Update::Row { table: m::TYPES, slot, key: Some(&key) });
+            peer.row(m::TYPES, slot, Some(&key));
             let labels = &[("agent", agent), ("type", &*kind)];
-            sink.update(Update::RowLabels { table: m::TYPES, slot, labels });
+            peer.row_labels(m::TYPES, slot, labels);
         });
         let SpanSums { duration, calls, error, overflow } = span;
         self.rows.add(slot, [1, error.into(), duration, calls, overflow.into()]);
@@ -87,25 +86,25 @@ impl Types {
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.rows.report(sink);
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.rows.report(peer);
         for (slot, of) in (0..).zip(&mut self.durations) {
             if of.longest > of.reported {
                 of.reported = of.longest;
-                sink.update(Update::RowMax { slot, item: m::TYPE_MAX, value: of.longest });
+                peer.row_max(slot, m::TYPE_MAX, of.longest);
             }
         }
         if !self.bound && self.buckets.iter().any(|sum| *sum > 0) {
             self.bound = true;
             for (slot, key) in (0..).zip(m::buckets()) {
-                sink.update(Update::Row { table: m::BUCKETS, slot, key: Some(&key) });
-                sink.update(Update::RowCount { slot, item: m::TYPE_HISTOGRAM, more: 0 });
+                peer.row(m::BUCKETS, slot, Some(&key));
+                peer.row_add(slot, m::TYPE_HISTOGRAM, 0);
             }
         }
         for (slot, sum) in (0..).zip(&mut self.buckets) {
             let more = std::mem::take(sum);
             if more > 0 {
-                sink.update(Update::RowCount { slot, item: m::TYPE_HISTOGRAM, more });
+                peer.row_add(slot, m::TYPE_HISTOGRAM, more);
             }
         }
     }
@@ -115,19 +114,19 @@ impl Types {
         &mut self,
         now: Duration,
         service: Option<&MergedLatency>,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let items = [m::TYPE_P50, m::TYPE_P95, m::TYPE_P99, m::TYPE_RECENT_MAX];
         for (slot, of) in (0..).zip(&mut self.durations) {
             match of.recent.changed(now, service) {
                 Some(Some(p)) => {
                     for (item, us) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
-                        sink.update(Update::RowSet { slot, item, value: us.saturating_mul(m::US) });
+                        peer.row_set(slot, item, us.saturating_mul(m::US));
                     }
                 }
                 Some(None) => {
                     for item in items {
-                        sink.update(Update::RowUnset { slot, item });
+                        peer.row_unset(slot, item);
                     }
                 }
                 None => {}
@@ -141,11 +140,11 @@ impl Types {
     }
 
     /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.report(sink);
-        self.rows.clear(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.report(peer);
+        self.rows.clear(peer);
         if self.bound {
-            sink.update(Update::FreeRows { table: m::BUCKETS });
+            peer.free_rows(m::BUCKETS);
         }
         *self = Self::default();
     }

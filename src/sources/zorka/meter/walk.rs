@@ -9,7 +9,7 @@ use super::methods::Methods;
 use super::stacks::{Called, OUTERMOST, Stacks};
 use super::statements::Statements;
 use super::types::{SpanSums, Types};
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::meter::MergedLatency;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
@@ -98,7 +98,7 @@ impl Sums {
         walked: Walked<'_>,
         names: &mut Names,
         counters: &mut m::Counters,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Walked { body, .. } = walked;
         counters.add(m::RECORDS_RECEIVED, body.records.len() as u64);
@@ -110,9 +110,9 @@ impl Sums {
         counters.add(m::BACKWARDS, body.backwards.into());
         counters.add(m::SKIPPED, body.skipped.into());
         dialects(&body.records, counters);
-        self.records(walked, names, counters, sink);
-        self.exceptions(walked, names, counters, sink);
-        self.attributes(walked, names, counters, sink);
+        self.records(walked, names, counters, peer);
+        self.exceptions(walked, names, counters, peer);
+        self.attributes(walked, names, counters, peer);
         counters.add(m::UNRESOLVED, self.methods.take_unresolved());
     }
 
@@ -121,7 +121,7 @@ impl Sums {
         walked: Walked<'_>,
         names: &mut Names,
         counters: &mut m::Counters,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Walked { body, copies, .. } = walked;
         let mut copies = copies.ranges().iter().copied();
@@ -145,14 +145,14 @@ impl Sums {
             let mut stack = outer.map_or(OUTERMOST, |open| open.stack);
             let mut slot = UNTIMED;
             if record.flags & FLAG_CLOSED != 0 {
-                slot = self.methods.slot(record.method, names, sink);
+                slot = self.methods.slot(record.method, names, peer);
                 self.methods.add(slot, record);
                 if let Some(stacks) = &mut self.stacks {
                     let called = Called { parent: stack, depth: self.path.len(), slot, at: n };
-                    stack = stacks.add(called, &body.records, names, sink);
+                    stack = stacks.add(called, &body.records, names, peer);
                 }
                 if let Some(begin) = body.spans.get(record.span as usize) {
-                    self.span(walked, record, begin, !in_span, names, counters, sink);
+                    self.span(walked, record, begin, !in_span, names, counters, peer);
                     in_span = true;
                 }
             }
@@ -178,7 +178,7 @@ impl Sums {
         outermost: bool,
         names: &Names,
         counters: &mut m::Counters,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let sums = span_sums(record);
         counters.add(m::SPANS, 1);
@@ -189,10 +189,10 @@ impl Sums {
             counters.add(m::CALLS, sums.calls);
         }
         match names.symbol(begin.kind) {
-            Some(kind) => self.types.add(walked.agent, kind, sums, sink),
+            Some(kind) => self.types.add(walked.agent, kind, sums, peer),
             None => {
                 counters.add(m::UNRESOLVED, 1);
-                self.types.add(walked.agent, &format!("#{}", begin.kind), sums, sink);
+                self.types.add(walked.agent, &format!("#{}", begin.kind), sums, peer);
             }
         }
     }
@@ -202,11 +202,11 @@ impl Sums {
         walked: Walked<'_>,
         names: &Names,
         counters: &mut m::Counters,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         for exception in &walked.body.exceptions {
             let copy = walked.copies.contains(exception.record);
-            self.exceptions.add(exception, copy, walked.bytes, names, sink);
+            self.exceptions.add(exception, copy, walked.bytes, names, peer);
             if !copy {
                 counters.add(m::EXCEPTIONS, 1);
                 counters.add(m::UNRESOLVED, unresolved(exception, names));
@@ -219,7 +219,7 @@ impl Sums {
         walked: Walked<'_>,
         names: &Names,
         counters: &mut m::Counters,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Walked { agent, bytes, body, copies } = walked;
         let span = |n: u32| {
@@ -247,30 +247,30 @@ impl Sums {
             };
             let sums = span_sums(record);
             if let Some(status) = last(Known::HttpStatus) {
-                self.attributes.http(agent, status, bytes, sink);
+                self.attributes.http(agent, status, bytes, peer);
             }
             let kind = last(Known::DbType).and_then(|value| text(value, bytes));
             let url = last(Known::DbUrl).and_then(|value| text(value, bytes));
             let kind = kind.as_deref().or_else(|| url.as_deref().map(kind_of));
             if let Some(kind) = kind {
-                self.attributes.db(agent, kind, sums, sink);
+                self.attributes.db(agent, kind, sums, peer);
             }
             if let Some(statements) = &mut self.statements
                 && let Some(statement) = last(Known::Statement).and_then(|v| text(v, bytes))
             {
-                statements.add(agent, &statement, kind, sums, sink);
+                statements.add(agent, &statement, kind, sums, peer);
             }
         }
         self.found.clear();
     }
 
     /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, sink: &mut dyn Sink) {
-        self.methods.report(sink);
-        self.types.report(sink);
-        self.exceptions.report(sink);
-        self.attributes.report(sink);
-        self.statements.iter_mut().for_each(|statements| statements.report(sink));
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.methods.report(peer);
+        self.types.report(peer);
+        self.exceptions.report(peer);
+        self.attributes.report(peer);
+        self.statements.iter_mut().for_each(|statements| statements.report(peer));
     }
 
     /// Reports what is reported once a second: percentiles and stacks. `service`: the durations of all its
@@ -279,27 +279,27 @@ impl Sums {
         &mut self,
         now: Duration,
         service: Option<&MergedLatency>,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
-        self.types.report_latency(now, service, sink);
-        self.stacks.iter_mut().for_each(|s| s.report(sink));
+        self.types.report_latency(now, service, peer);
+        self.stacks.iter_mut().for_each(|s| s.report(peer));
     }
 
     /// A second has passed.
-    pub(crate) fn tick(&mut self, sink: &mut dyn Sink) {
-        self.statements.iter_mut().for_each(|statements| statements.tick(sink));
+    pub(crate) fn tick(&mut self, peer: &mut Peer) {
+        self.statements.iter_mut().for_each(|statements| statements.tick(peer));
     }
 
     /// Frees what an idle agent does not need; percentiles have a minute.
-    pub(crate) fn clear(&mut self, sink: &mut dyn Sink) {
-        self.methods.clear(sink);
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.methods.clear(peer);
         if self.types.is_silent() {
-            self.types.clear(sink);
+            self.types.clear(peer);
         }
-        self.exceptions.clear(sink);
-        self.attributes.clear(sink);
-        self.stacks.iter_mut().for_each(|s| s.clear(sink));
-        self.statements.iter_mut().for_each(|statements| statements.clear(sink));
+        self.exceptions.clear(peer);
+        self.attributes.clear(peer);
+        self.stacks.iter_mut().for_each(|s| s.clear(peer));
+        self.statements.iter_mut().for_each(|statements| statements.clear(peer));
         (self.path, self.found) = (Vec::new(), Vec::new());
     }
 

@@ -2,8 +2,8 @@
 
 use arrayvec::ArrayVec;
 
-use crate::contract::Sink;
-use crate::contract::{EventParam, Update};
+use crate::contract::EventParam;
+use crate::contract::Peer;
 use crate::model::{EventKindId, ParamItem, Stamp};
 use crate::sources::zorka::metrics::PARAMS;
 
@@ -71,7 +71,7 @@ impl Draft {
     }
 
     /// Reports the record.
-    pub(super) fn send(&self, kind: EventKindId, stamp: Stamp, flags: u32, sink: &mut dyn Sink) {
+    pub(super) fn send(&self, kind: EventKindId, stamp: Stamp, flags: u32, peer: &mut Peer) {
         let mut params = ArrayVec::<EventParam<'_>, MAX>::new();
         let mut start = 0;
         for (item, field) in &self.fields {
@@ -84,7 +84,7 @@ impl Draft {
                 }
             });
         }
-        sink.update(Update::Event { kind, stamp, flags, params: &params });
+        peer.event(kind, stamp, flags, &params);
     }
 
     /// Allocated bytes.

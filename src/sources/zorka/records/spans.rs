@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::shape::{Counted, Shape};
 use super::text::{public, push, push_id};
 use super::top::Top;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::events::flags::{ID, PARENT, POINT};
 use crate::model::Stamp;
 use crate::sources::zorka::limits::{
@@ -54,7 +54,7 @@ pub(crate) struct SpanRecords {
 
 impl SpanRecords {
     /// Reports the records of a body.
-    pub(crate) fn emit(&mut self, spans: &Spans<'_>, allowed: &Allowed, sink: &mut dyn Sink) {
+    pub(crate) fn emit(&mut self, spans: &Spans<'_>, allowed: &Allowed, peer: &mut Peer) {
         self.shape.find(spans.body, spans.context.copies);
         if self.shape.spans.is_empty() && self.shape.reports.is_empty() {
             return;
@@ -65,10 +65,10 @@ impl SpanRecords {
         self.exceptions.extend(exceptions.map(|(at, exception)| (exception.record, at)));
         self.exceptions.sort_unstable();
         for n in 0..self.shape.spans.len() {
-            self.span(spans, n, sink);
+            self.span(spans, n, peer);
         }
         for exception in &spans.body.exceptions {
-            self.exception(spans, exception, sink);
+            self.exception(spans, exception, peer);
         }
     }
 
@@ -98,7 +98,7 @@ impl SpanRecords {
         }
     }
 
-    fn span(&mut self, spans: &Spans<'_>, n: usize, sink: &mut dyn Sink) {
+    fn span(&mut self, spans: &Spans<'_>, n: usize, peer: &mut Peer) {
         let Self { shape, top, draft, shown, exceptions, name } = self;
         let Some(span) = shape.spans.get(n) else { return };
         let Some((record, begin)) = spans.at(span) else { return };
@@ -167,10 +167,10 @@ impl SpanRecords {
                 }
             });
         }
-        draft.send(m::SPAN, spans.time(&shape.spans, span), flags, sink);
+        draft.send(m::SPAN, spans.time(&shape.spans, span), flags, peer);
     }
 
-    fn exception(&mut self, spans: &Spans<'_>, exception: &Exception, sink: &mut dyn Sink) {
+    fn exception(&mut self, spans: &Spans<'_>, exception: &Exception, peer: &mut Peer) {
         let Self { shape, draft, name, .. } = self;
         let Ok(found) = shape.reports.binary_search_by_key(&exception.record, |(of, _)| *of) else {
             return;
@@ -190,7 +190,7 @@ impl SpanRecords {
         draft.text(m::P_METHOD, |to| push(to, name.as_bytes(), RECORD_NAME));
         draft.text(m::P_SERVICE, |to| push(to, spans.service.as_bytes(), RECORD_VALUE));
         spans.describe(draft, exception);
-        draft.send(m::EXCEPTION, time, flags, sink);
+        draft.send(m::EXCEPTION, time, flags, peer);
     }
 }
 

@@ -2,10 +2,11 @@ use std::sync::Arc;
 
 use super::spans::{SpanRecords, Spans};
 use super::*;
-use crate::contract::Sink;
-use crate::contract::{EventValue, ParamId, Update};
+use crate::contract::{Recorded, RecordedEvent};
 use crate::events::flags::{ID, PARENT, POINT};
-use crate::model::{EventKindId, Memory, Stamp};
+use crate::model::{Memory, Stamp};
+use crate::sources::Source;
+use crate::sources::zorka::Zorka;
 use crate::sources::zorka::limits::{RECORD_ATTRIBUTES, RECORD_MESSAGE, RECORD_STATEMENT};
 use crate::sources::zorka::meter::agent::TraceContext;
 use crate::sources::zorka::meter::copies::Copies;
@@ -15,35 +16,6 @@ use crate::sources::zorka::wire::body::{
     Attribute, AttributeValue, Begin, ClassName, Dialect, Exception, FLAG_CLOSED, FLAG_ERROR,
     FLAG_SENT, Frame, NONE, Record, Slice, TraceBody,
 };
-
-/// Kind, time, flags and parameters.
-type Event = (EventKindId, Stamp, u32, Vec<(String, String)>);
-
-#[derive(Debug, Default)]
-struct Seen(Vec<Event>);
-
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        let Update::Event { kind, stamp, flags, params } = update else {
-            panic!("{update:?}");
-        };
-        let params = params.iter().map(|param| {
-            let ParamId::Item(item) = param.id else { panic!("{param:?}") };
-            let value = match param.value {
-                EventValue::Number(n) => n.to_string(),
-                EventValue::Text(text) => text.to_owned(),
-            };
-            (m::PARAMS[usize::from(item.get()) - 1].name.to_owned(), value)
-        });
-        self.0.push((kind, stamp, flags, params.collect()));
-    }
-}
-
-impl Seen {
-    fn get(&self, n: usize, name: &str) -> Option<&str> {
-        self.0[n].3.iter().find(|(of, _)| of == name).map(|(_, value)| &**value)
-    }
-}
 
 /// A body that is made record by record.
 #[derive(Default)]
@@ -100,7 +72,7 @@ impl Made {
         self.body.exceptions.push(Exception { record, id: 1, class, message, frames: 1, first });
     }
 
-    fn emit(&self, allowed: &[&str]) -> Seen {
+    fn emit(&self, allowed: &[&str]) -> Vec<RecordedEvent> {
         let mut names = Names::new(&Arc::new(Memory::default()));
         let symbols =
             ["", "http", "com.x.Shop", "order", "(I)V", "pay", "db.statement", "order.id"];
@@ -119,9 +91,9 @@ impl Made {
         };
         let now = Stamp::from_millis(CLOCK + 60_000);
         let spans = Spans { now, context, body: &self.body, names: &names, service: "shop" };
-        let mut seen = Seen::default();
+        let mut seen = Recorded::new(&Zorka::TABLE);
         SpanRecords::default().emit(&spans, &Allowed::new(allowed), &mut seen);
-        seen
+        seen.records()
     }
 }
 
@@ -140,8 +112,9 @@ fn a_span_has_its_ids_first_and_its_methods_by_time() {
     let named = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<Vec<_>>()
     };
+    let seen = seen.into_iter().map(|e| (e.kind, e.stamp, e.flags, e.params));
     assert_eq!(
-        seen.0,
+        seen.collect::<Vec<_>>(),
         [
             (
                 m::SPAN,
@@ -195,13 +168,13 @@ fn a_parent_of_its_own_counts_and_a_clock_far_off_too() {
     let nested = made.record(root, 1, 100, 300, 0);
     made.span(nested, CLOCK + 5000, 0, 0xfff);
     let seen = made.emit(&[]);
-    assert_eq!((seen.0[0].2, seen.0[1].2), (POINT, POINT | PARENT));
-    assert_eq!(seen.0[1].3[0], ("parent".to_owned(), "0000000000000fff".to_owned()));
-    assert_eq!(seen.0[1].1, Stamp::from_millis(CLOCK + 5000));
+    assert_eq!((seen[0].flags, seen[1].flags), (POINT, POINT | PARENT));
+    assert_eq!(seen[1].params[0], ("parent".to_owned(), "0000000000000fff".to_owned()));
+    assert_eq!(seen[1].stamp, Stamp::from_millis(CLOCK + 5000));
     // Entries of legacy agents are not real.
     made.body.spans[1].clock = CLOCK + 1;
     made.body.records.iter_mut().for_each(|r| (r.dialect, r.start) = (Dialect::Legacy, 70));
-    assert_eq!(made.emit(&[]).0[1].1, Stamp::from_millis(CLOCK + 1));
+    assert_eq!(made.emit(&[])[1].stamp, Stamp::from_millis(CLOCK + 1));
 }
 
 #[test]
@@ -218,23 +191,23 @@ fn an_exception_is_that_of_its_span_and_of_its_call() {
     let handled = made.record(sound, 2, 10, 20, 0);
     made.exception(handled, b"handled too");
     let seen = made.emit(&[]);
-    assert_eq!(seen.0.len(), 5);
-    assert_eq!(seen.get(0, "exception.message"), Some("bad"));
-    assert_eq!(seen.get(0, "exception.class"), Some("#99"));
-    assert_eq!(seen.get(0, "exception.frame"), Some("com.x.Shop.order()"));
-    assert_eq!(seen.get(1, "exception.message"), None);
-    let reports: Vec<_> = (2..5).map(|n| (seen.0[n].0, seen.get(n, "span"))).collect();
+    assert_eq!(seen.len(), 5);
+    assert_eq!(seen[0].get("exception.message"), Some("bad"));
+    assert_eq!(seen[0].get("exception.class"), Some("#99"));
+    assert_eq!(seen[0].get("exception.frame"), Some("com.x.Shop.order()"));
+    assert_eq!(seen[1].get("exception.message"), None);
+    let reports: Vec<_> = (2..5).map(|n| (seen[n].kind, seen[n].get("span"))).collect();
     let (first, second) = (Some("0000000000000abc"), Some("0000000000000def"));
     assert_eq!(reports, [(m::EXCEPTION, first), (m::EXCEPTION, first), (m::EXCEPTION, second)]);
     // At the end of the call.
-    assert_eq!(seen.0[3].1, Stamp::from_nanos(i128::from(CLOCK) * 1_000_000 + 400));
-    assert_eq!((seen.0[3].2, seen.get(3, "method")), (POINT | ID, Some("com.x.Shop.pay")));
+    assert_eq!(seen[3].stamp, Stamp::from_nanos(i128::from(CLOCK) * 1_000_000 + 400));
+    assert_eq!((seen[3].flags, seen[3].get("method")), (POINT | ID, Some("com.x.Shop.pay")));
     // A call that is in no span has the time of arrival.
     made.body.spans.clear();
     made.body.records.iter_mut().for_each(|r| r.span = NONE);
     let seen = made.emit(&[]);
     assert_eq!(
-        (seen.0.len(), seen.0[0].1, seen.0[0].2),
+        (seen.len(), seen[0].stamp, seen[0].flags),
         (3, Stamp::from_millis(CLOCK + 60_000), POINT)
     );
 }
@@ -255,11 +228,11 @@ fn long_texts_are_cut_at_characters_and_the_last_of_several_values_counts() {
     made.attribute(7, 7, b"of no record");
     made.exception(root, "x€".repeat(9000).as_bytes());
     let seen = made.emit(&["db.statement", "order.id"]);
-    let statement = seen.get(0, "db.statement").unwrap();
+    let statement = seen[0].get("db.statement").unwrap();
     assert_eq!((statement.len(), statement.chars().all(|c| c == 'é')), (RECORD_STATEMENT, true));
-    assert_eq!(seen.get(0, "exception.message").unwrap().len(), RECORD_MESSAGE);
-    let others = seen.get(0, "attributes").unwrap();
+    assert_eq!(seen[0].get("exception.message").unwrap().len(), RECORD_MESSAGE);
+    let others = seen[0].get("attributes").unwrap();
     assert!(others.starts_with("order.id=a\u{fffd} order.id=xxx"), "{others}");
     assert!(others.len() <= RECORD_ATTRIBUTES && others.ends_with(" order.id=last"), "{others}");
-    assert!(made.emit(&[]).get(0, "attributes").is_none());
+    assert!(made.emit(&[])[0].get("attributes").is_none());
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::identity::Facts;
 use super::recent::Recent;
-use crate::contract::OwnSink;
+use crate::contract::Peer;
 use crate::contract::http::ConnectionId;
 use crate::model::{Charge, Now};
 use crate::sources::zorka::limits;
@@ -76,8 +76,8 @@ pub(crate) struct State {
     pub(crate) next: u64,
     pub(crate) settings: Settings,
     pub(crate) meter: Meter,
-    pub(crate) sink: Option<Box<dyn OwnSink>>,
-    /// The sink has its peer.
+    pub(crate) peer: Option<Peer>,
+    /// The peer has its peer.
     pub(crate) attached: bool,
     /// Time of the last try to have one.
     pub(crate) tried: Duration,
@@ -95,7 +95,7 @@ pub(crate) struct State {
     keeps_alive: bool,
     /// Time of the last request.
     pub(crate) last: Duration,
-    /// Requests and bytes of their bodies that the sink has not counted yet.
+    /// Requests and bytes of their bodies that the peer has not counted yet.
     pub(crate) heard: (u32, usize),
     /// Sessions opened since a time.
     opened: (Duration, u32),
@@ -128,7 +128,7 @@ impl Agent {
             next: 0,
             settings,
             meter: Meter::new(settings),
-            sink: None,
+            peer: None,
             attached: false,
             tried: now.monotonic,
             requests: Recent::default(),
@@ -268,7 +268,7 @@ impl State {
             + self.trace_ids.memory()
             + self.connections.capacity() * size_of::<(ConnectionId, u32)>()
             + self.meter.memory()
-            + self.sink.as_ref().map_or(0, |sink| sink.held().own)
+            + self.peer.as_ref().map_or(0, |peer| peer.held().own)
             + waiting
     }
 }

@@ -272,6 +272,8 @@ pub struct Relayd {
     pub failing: usize,
     /// Listings until a closed connection is noticed.
     pub slow: usize,
+    /// Until this time there is no packet.
+    pub quiet: Duration,
     /// By connection: the minor version, and whether CREATE has arrived.
     connections: BTreeMap<u64, (u32, bool)>,
     gone: Vec<(usize, u64)>,
@@ -304,6 +306,7 @@ impl Relayd {
             early: false,
             failing: 0,
             slow: 0,
+            quiet: Duration::ZERO,
             connections: BTreeMap::new(),
             gone: Vec::new(),
         }
@@ -355,7 +358,7 @@ impl Relayd {
         out
     }
 
-    pub fn reply(&mut self, connection: u64, command: u32, body: &[u8], _now: Duration) -> Vec<u8> {
+    pub fn reply(&mut self, connection: u64, command: u32, body: &[u8], now: Duration) -> Vec<u8> {
         let one = if body.len() >= 8 { u64_at(body, 0) } else { 0 };
         let (effective, created) = self.connections.get(&connection).copied().unwrap_or_default();
         let (back, most, early) = (self.back, self.most, self.early);
@@ -417,6 +420,7 @@ impl Relayd {
                     .iter_mut()
                     .find(|s| s.attached == mine && s.dialogue.traces.contains_key(&one));
                 match (command, mine) {
+                    (4, Some(_)) if now < self.quiet => [vec![0; 56], words(&[2, 0])].concat(),
                     (4, Some(s)) if s.dialogue.streams.contains_key(&one) => s.index(one),
                     (4, _) => [vec![0; 56], words(&[4, 0])].concat(),
                     (5, Some(s)) if s.dialogue.streams.contains_key(&one) => {

@@ -9,8 +9,7 @@ use bytes::BytesMut;
 use threads::Threads;
 
 use super::reading::Turn;
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::net::guard::Guarded;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile::{self, Profile};
@@ -136,20 +135,20 @@ impl Bursts {
     }
 
     /// Ends the burst if the session has ended. `owner`: the instance.
-    pub(super) fn settle(&mut self, is_open: bool, owner: &str, sink: &mut dyn Sink) {
+    pub(super) fn settle(&mut self, is_open: bool, owner: &str, peer: &mut Peer) {
         if is_open || !self.profile.is_running() {
             return;
         }
         let why = (!self.profile.began()).then_some("the process gave no session");
         self.reading = None;
-        let text = self.profile.finish(why, owner, sink);
-        answer(text, sink);
+        let text = self.profile.finish(why, owner, peer);
+        answer(text, peer);
     }
 
     /// Takes the rows of the process away.
-    pub(super) fn reset(sink: &mut dyn Sink) {
-        profile::forget_rows(sink);
-        answer("reset: what comes next begins at 0".to_owned(), sink);
+    pub(super) fn reset(peer: &mut Peer) {
+        profile::forget_rows(peer);
+        answer("reset: what comes next begins at 0".to_owned(), peer);
     }
 
     /// Bytes in use.
@@ -159,6 +158,6 @@ impl Bursts {
 }
 
 /// Sets the value of `profile.run`.
-pub(super) fn answer(text: String, sink: &mut dyn Sink) {
-    sink.update(Update::Answer { control: PROFILE_RUN, text });
+pub(super) fn answer(text: String, peer: &mut Peer) {
+    peer.answer(PROFILE_RUN, text);
 }

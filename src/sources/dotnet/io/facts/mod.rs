@@ -8,8 +8,8 @@ pub(super) use times::Threads;
 use times::Times;
 
 use crate::clock::now;
-use crate::contract::Sink;
-use crate::contract::{Identity, Service, Update};
+use crate::contract::Peer;
+use crate::contract::{Identity, Service};
 use crate::model::{Condition, MetricItem, Now, Value};
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::service::program;
@@ -17,7 +17,7 @@ use crate::sources::dotnet::session::{Process, State};
 use crate::sources::dotnet::stream::Parts;
 use crate::sources::dotnet::target::Target;
 
-/// Reports changes of the facts to the sink.
+/// Reports changes of the facts to the peer.
 #[derive(Debug)]
 pub(super) struct Facts {
     target: Arc<Target>,
@@ -60,18 +60,18 @@ impl Facts {
     }
 
     /// Reports what has changed.
-    pub(super) fn report(&mut self, session: &Process, parts: &mut Parts, sink: &mut dyn Sink) {
+    pub(super) fn report(&mut self, session: &Process, parts: &mut Parts, peer: &mut Peer) {
         if !self.introduced {
             // The runtime's name for the process is better than that of the command line.
             let waits = matches!(session.state(), State::Found | State::Connected);
             if waits && !session.is_known() && session.waits() {
                 return;
             }
-            self.introduce(session, parts, sink);
+            self.introduce(session, parts, peer);
         }
         if !self.informed && session.info().is_some() {
             self.informed = true;
-            self.inform(session, sink);
+            self.inform(session, peer);
         }
         let meters = parts.counters.owner().filter(|_| session.state() == State::Streaming);
         if self.state != Some(session.state())
@@ -83,40 +83,40 @@ impl Facts {
             self.meters = meters.map(str::to_owned);
             let owner = meters.map(|owner| format!("; another tool has the meters: {owner}"));
             let reason = [&self.reason, owner.as_deref().unwrap_or_default()].concat();
-            set(sink, m::STATE, Value::U32(session.state() as u32));
-            set(sink, m::REASON, Value::Text(reason.into()));
+            set(peer, m::STATE, Value::U32(session.state() as u32));
+            set(peer, m::REASON, Value::Text(reason.into()));
             let condition = match (session.condition(), owner) {
                 (Condition::Sound, Some(_)) => {
                     Condition::Impaired("another tool has the meters".into())
                 }
                 (other, _) => other,
             };
-            sink.update(Update::Condition(condition));
+            peer.condition(condition);
         }
         if self.via != session.via() {
             self.via = session.via();
-            set(sink, m::VIA, Value::Text(self.via.unwrap_or_default().into()));
+            set(peer, m::VIA, Value::Text(self.via.unwrap_or_default().into()));
         }
         let (restarts, errors) = session.counts();
         if self.counts != (restarts, errors) {
             let (r, e) = std::mem::replace(&mut self.counts, (restarts, errors));
-            sink.update(Update::Count { item: m::RESTARTS, more: restarts.saturating_sub(r) });
-            sink.update(Update::Count { item: m::ERRORS, more: errors.saturating_sub(e) });
+            peer.add(m::RESTARTS, restarts.saturating_sub(r));
+            peer.add(m::ERRORS, errors.saturating_sub(e));
             if errors > e {
-                parts.records.session_report(now().wall, session.reason(), sink);
-                parts.records.release(sink);
+                parts.records.session_report(now().wall, session.reason(), peer);
+                parts.records.release(peer);
             }
         }
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, now: Now, sink: &mut dyn Sink) {
+    pub(super) fn tick(&mut self, now: Now, peer: &mut Peer) {
         if self.introduced {
-            self.times.tick(now.monotonic, &self.target, &self.name, sink);
+            self.times.tick(now.monotonic, &self.target, &self.name, peer);
         }
     }
 
-    fn introduce(&mut self, session: &Process, parts: &mut Parts, sink: &mut dyn Sink) {
+    fn introduce(&mut self, session: &Process, parts: &mut Parts, peer: &mut Peer) {
         self.introduced = true;
         let target = &self.target;
         let entry = session.entry();
@@ -125,7 +125,7 @@ impl Facts {
             name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).take(200).collect();
         let pid = target.shown_pid();
         let name = format!("{name}:{pid}");
-        sink.update(Update::Identity(Identity {
+        peer.is(Identity {
             name: name.clone(),
             peer: format!("process {pid}"),
             labels: vec![
@@ -137,28 +137,28 @@ impl Facts {
             process: Some(target.key.clone()),
             service: Some(service(&name, self.is_new)),
             ..Identity::default()
-        }));
-        parts.start(&name, sink);
+        });
+        parts.start(&name, peer);
         self.name = name;
-        set(sink, m::COMMAND, Value::Text(target.command.as_str().into()));
-        set(sink, m::OWNER, Value::Text(target.owner.as_str().into()));
-        set(sink, m::CONTAINER_PID, Value::U32(target.container_pid));
+        set(peer, m::COMMAND, Value::Text(target.command.as_str().into()));
+        set(peer, m::OWNER, Value::Text(target.owner.as_str().into()));
+        set(peer, m::CONTAINER_PID, Value::U32(target.container_pid));
         if let Some(started) = target.started {
-            set(sink, m::START_TIME, Value::I64(started));
+            set(peer, m::START_TIME, Value::I64(started));
         }
     }
 
-    fn inform(&self, session: &Process, sink: &mut dyn Sink) {
+    fn inform(&self, session: &Process, peer: &mut Peer) {
         let Some(info) = session.info() else { return };
         // An early answer has only the program.
         if info.command.len() > self.target.command.len() {
-            set(sink, m::COMMAND, Value::Text(info.command.as_str().into()));
+            set(peer, m::COMMAND, Value::Text(info.command.as_str().into()));
         }
         for (item, text) in
             [(m::VERSION, &info.version), (m::RUNTIME_ID, &info.rid), (m::ARCH, &info.arch)]
         {
             if !text.is_empty() {
-                set(sink, item, Value::Text(text.as_str().into()));
+                set(peer, item, Value::Text(text.as_str().into()));
             }
         }
     }
@@ -170,6 +170,6 @@ fn service(instance: &str, is_new: bool) -> Service {
     Service { labels: vec![("program", name.clone())], name, is_new, ..Service::default() }
 }
 
-fn set(sink: &mut dyn Sink, item: MetricItem, value: Value) {
-    sink.update(Update::Set { item, value });
+fn set(peer: &mut Peer, item: MetricItem, value: Value) {
+    peer.set(item, value);
 }

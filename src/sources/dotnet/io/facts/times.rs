@@ -4,8 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::Value;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::records::Lookup;
@@ -30,23 +29,23 @@ impl Times {
     }
 
     /// Reads the times if it is time. `name`: the instance name.
-    pub(super) fn tick(&mut self, now: Duration, target: &Target, name: &str, sink: &mut dyn Sink) {
+    pub(super) fn tick(&mut self, now: Duration, target: &Target, name: &str, peer: &mut Peer) {
         if now < self.next || target.pid == 0 {
             return;
         }
         self.next = now + PERIOD;
         let Some((user, system)) = read(target) else { return };
         if let Some(cpus) = cpus(target).filter(|_| !self.bound) {
-            sink.update(Update::Set { item: m::CPUS, value: Value::U32(cpus) });
+            peer.set(m::CPUS, Value::U32(cpus));
         }
         for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
             if !self.bound {
                 let key = format!("{name}::{mode}");
-                sink.update(Update::Row { table: m::CPU, slot, key: Some(&key) });
+                peer.row(m::CPU, slot, Some(&key));
                 let labels = [("process", name), ("mode", mode)];
-                sink.update(Update::RowLabels { table: m::CPU, slot, labels: &labels });
+                peer.row_labels(m::CPU, slot, &labels);
             }
-            sink.update(Update::RowSet { slot, item: m::CPU_TIME, value: time });
+            peer.row_set(slot, m::CPU_TIME, time);
         }
         self.bound = true;
     }

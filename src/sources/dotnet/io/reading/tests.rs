@@ -5,23 +5,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::*;
-use crate::contract::Update;
+use crate::contract::Recorded;
+use crate::sources::Source;
+use crate::sources::dotnet::Dotnet;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::{Config, limits};
-
-/// Counts events.
-#[derive(Default)]
-struct Events(u64);
-
-impl Sink for Events {
-    fn update(&mut self, update: Update<'_>) {
-        if let Update::Count { item, more } = update
-            && item == m::EVENTS
-        {
-            self.0 += more;
-        }
-    }
-}
 
 /// A capture without the answer of 28 bytes.
 fn capture(name: &str) -> Vec<u8> {
@@ -39,7 +27,7 @@ fn read(first: &[u8], pieces: &[&[u8]]) -> (u64, Option<End>, Option<String>, Re
     let mut reading =
         Reading::new(socket, BytesMut::from(first), Stream::default(), Duration::ZERO);
     let mut parts = Parts::new(&Config::default(), Box::new(()));
-    let mut events = Events::default();
+    let mut events = Recorded::new(&Dotnet::TABLE);
     let mut fault = None;
     for piece in pieces {
         let turn = reading.turn(Now::default(), &mut parts, &mut events);
@@ -49,7 +37,7 @@ fn read(first: &[u8], pieces: &[&[u8]]) -> (u64, Option<End>, Option<String>, Re
     }
     drop(peer);
     let turn = reading.turn(Now::default(), &mut parts, &mut events);
-    (events.0, turn.end, fault.or(turn.fault), reading)
+    (events.count(m::EVENTS), turn.end, fault.or(turn.fault), reading)
 }
 
 #[test]
@@ -74,7 +62,7 @@ fn bytes_that_came_with_the_answer_do_not_wait_for_more() {
     let input = BytesMut::from(&bytes[..200]);
     let mut reading = Reading::new(socket, input, Stream::default(), Duration::ZERO);
     let mut parts = Parts::new(&Config::default(), Box::new(()));
-    let turn = reading.turn(Now::default(), &mut parts, &mut Events::default());
+    let turn = reading.turn(Now::default(), &mut parts, &mut Recorded::new(&Dotnet::TABLE));
     assert_eq!((turn.bytes, turn.end), (200, None));
     assert!(reading.stream.began());
 }

@@ -8,8 +8,10 @@ use std::path::PathBuf;
 use bytes::BytesMut;
 use serde_json::Value as Json;
 
-use super::seen::Seen;
+use crate::contract::Recorded;
 use crate::model::Value;
+use crate::sources::Source;
+use crate::sources::dotnet::Dotnet;
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::{At, Gc, Meter, Occurrence, Settings};
 use crate::sources::dotnet::metrics as m;
@@ -21,7 +23,7 @@ fn folder() -> PathBuf {
 
 /// What a capture gives.
 pub(super) struct Played {
-    pub(super) seen: Seen,
+    pub(super) seen: Recorded,
     pub(super) gcs: Vec<Gc>,
     meter: Meter,
     pointer_size: u32,
@@ -85,7 +87,7 @@ impl Visitor for Played {
 pub(super) fn play(name: &str) -> Played {
     let settings = Settings { runtime_events: true, no_counters: true, from_start: true };
     let mut played = Played {
-        seen: Seen::default(),
+        seen: Recorded::new(&Dotnet::TABLE),
         gcs: Vec::new(),
         meter: Meter::new(settings),
         pointer_size: 8,
@@ -138,7 +140,7 @@ fn captures_have_the_numbers_of_their_facts() {
         assert_eq!((played.beyond, played.short, seen.count(m::UNKNOWN)), (0, 0, 0), "{name}");
 
         let exceptions = counts(&facts, "exceptions");
-        assert_eq!(seen.rows(m::EXCEPTION_TYPE), exceptions, "{name}");
+        assert_eq!(seen.counted(m::EXCEPTION_TYPE), exceptions, "{name}");
         let thrown: u64 = exceptions.values().sum();
         assert_eq!(seen.count(m::EXCEPTIONS), thrown, "{name}");
         assert_eq!(occurred.get("exception").copied().unwrap_or_default(), thrown, "{name}");
@@ -154,13 +156,13 @@ fn captures_have_the_numbers_of_their_facts() {
             let reason = clr::gc_reason(u32::try_from(next()).expect("a reason"));
             *of_reason.entry(reason.to_owned()).or_default() += n;
         }
-        let row = |item, key| seen.row(item, key).unwrap_or_default();
+        let row = |item, key| seen.cell(item, key).unwrap_or_default();
         let names = ["gen0", "gen1", "gen2"];
         assert_eq!(names.map(|key| row(m::GC_OWN, key)), own, "{name}");
         let [gen0, gen1, gen2] = own;
         let rises = [gen0 + gen1 + gen2, gen1 + gen2, gen2];
         assert_eq!(names.map(|key| row(m::GC_COUNT, key)), rises, "{name}");
-        assert_eq!(seen.rows(m::GC_REASON), of_reason, "{name}");
+        assert_eq!(seen.counted(m::GC_REASON), of_reason, "{name}");
         let kinds = [seen.count(m::GC_BACKGROUND), seen.count(m::GC_FOREGROUND)];
         assert_eq!(kinds, of_kind[1..], "{name}");
         assert_eq!(played.gcs.len() as u64, rises[0], "{name}: a record for each collection");
@@ -168,14 +170,14 @@ fn captures_have_the_numbers_of_their_facts() {
         let reasons = counts(&facts, "suspend_reasons");
         let pauses: u64 = ["1", "6"].iter().filter_map(|reason| reasons.get(*reason)).sum();
         assert_eq!(seen.count(m::PAUSE_COUNT), pauses, "{name}");
-        assert_eq!(seen.rows(m::PAUSES).values().sum::<u64>(), pauses, "{name}");
+        assert_eq!(seen.counted(m::PAUSES).values().sum::<u64>(), pauses, "{name}");
         let sum: u64 = played.gcs.iter().filter_map(|gc| gc.pause).sum();
         assert_eq!(seen.count(m::PAUSE_TOTAL), sum, "{name}: each pause belongs to a collection");
 
         let alloc = counts(&facts, "alloc");
         if let Some(ticks) = alloc.get("ticks") {
-            assert_eq!(seen.rows(m::ALLOC_TYPE_SAMPLES).values().sum::<u64>(), *ticks, "{name}");
-            assert_eq!(seen.rows(m::ALLOC_TYPE_BYTES).values().sum::<u64>(), alloc["bytes"]);
+            assert_eq!(seen.counted(m::ALLOC_TYPE_SAMPLES).values().sum::<u64>(), *ticks, "{name}");
+            assert_eq!(seen.counted(m::ALLOC_TYPE_BYTES).values().sum::<u64>(), alloc["bytes"]);
             assert_eq!(seen.count(m::ALLOC_BYTES), alloc["bytes"], "{name}");
         }
         let contention = &facts["contention"];
@@ -186,7 +188,7 @@ fn captures_have_the_numbers_of_their_facts() {
         assert_eq!(facts["jitted"].as_u64(), Some(played.jitting), "{name}");
         if played.jitting > 0 {
             assert_eq!(seen.count(m::JIT_METHODS), played.jitting, "{name}");
-            assert_eq!(seen.rows(m::JIT_TIER).values().sum::<u64>(), played.jitting, "{name}");
+            assert_eq!(seen.counted(m::JIT_TIER).values().sum::<u64>(), played.jitting, "{name}");
             assert!(seen.count(m::JIT_TIME) > 0 && seen.count(m::JIT_IL_BYTES) > 0, "{name}");
         }
     }
@@ -213,7 +215,11 @@ fn collections_rise_as_programs_count_them() {
         for key in ["gen0", "gen1", "gen2"] {
             let rise =
                 last[key].as_u64().unwrap_or_default() - first[key].as_u64().unwrap_or_default();
-            assert_eq!(played.seen.row(m::GC_COUNT, key).unwrap_or_default(), rise, "{name} {key}");
+            assert_eq!(
+                played.seen.cell(m::GC_COUNT, key).unwrap_or_default(),
+                rise,
+                "{name} {key}"
+            );
         }
     }
     assert!(seen_any >= 5, "{seen_any}");
@@ -252,8 +258,8 @@ fn a_background_collection_has_its_pauses_and_its_end() {
     assert_eq!((five.generation, five.kind, five.pause), (1, 2, Some(24_835_247)));
     let heap = four.heap.expect("statistics");
     assert_eq!(heap.promoted, 31_742_040 + 4_194_328, "not those of 5 again");
-    let Some(Value::Text(mode)) = played.seen.get(m::GC_MODE) else { panic!("a mode") };
-    assert_eq!(&**mode, "workstation, concurrent, interactive");
+    let Some(Value::Text(mode)) = played.seen.value(m::GC_MODE) else { panic!("a mode") };
+    assert_eq!(&*mode, "workstation, concurrent, interactive");
 }
 
 #[test]
@@ -267,9 +273,9 @@ fn sampled_allocations_are_estimated() {
 fn pools_and_waits_are_seen() {
     let Played { seen, .. } = play("starve-9");
     let adjustments = BTreeMap::from([("initializing".to_owned(), 1), ("warmup".to_owned(), 3)]);
-    assert_eq!(seen.rows(m::ADJUSTMENT), adjustments);
+    assert_eq!(seen.counted(m::ADJUSTMENT), adjustments);
     assert_eq!((seen.count(m::POOL_TARGET), seen.count(m::STARVATION)), (3, 0));
-    assert!(matches!(seen.get(m::POOL_THROUGHPUT), Some(Value::F64(_))));
+    assert!(matches!(seen.value(m::POOL_THROUGHPUT), Some(Value::F64(_))));
     let waits = BTreeMap::from([("other".to_owned(), 12_118_699)]);
-    assert_eq!(play("waits-9").seen.rows(m::WAIT_TIME), waits);
+    assert_eq!(play("waits-9").seen.counted(m::WAIT_TIME), waits);
 }

@@ -1,16 +1,18 @@
 use std::time::Duration;
 
 use super::captures::play;
-use super::seen::Seen;
+use crate::contract::Recorded;
 use crate::model::Value;
+use crate::sources::Source;
+use crate::sources::dotnet::Dotnet;
 use crate::sources::dotnet::clr::{Decoded, Utf16};
 use crate::sources::dotnet::meter::{At, Counter, Meter, Settings};
 use crate::sources::dotnet::metrics as m;
 
 const EVENTS: Settings = Settings { runtime_events: true, no_counters: false, from_start: false };
 
-fn started(settings: Settings) -> (Meter, Seen) {
-    let (mut meter, mut seen) = (Meter::new(settings), Seen::default());
+fn started(settings: Settings) -> (Meter, Recorded) {
+    let (mut meter, mut seen) = (Meter::new(settings), Recorded::new(&Dotnet::TABLE));
     meter.start("p:1", &mut seen);
     (meter, seen)
 }
@@ -31,7 +33,7 @@ fn an_idle_process_takes_little_memory_and_loses_no_sum() {
         meter.tick(Duration::from_secs(second), None, &mut seen);
         meter.tick(Duration::from_secs(second + 16), None, &mut seen);
     }
-    let rows = seen.rows(m::EXCEPTION_TYPE);
+    let rows = seen.counted(m::EXCEPTION_TYPE);
     assert_eq!((rows.len(), rows.values().sum::<u64>()), (300, 300));
     assert_eq!(seen.count(m::NESTED), 300);
     assert!(meter.memory() < 10_000, "{}", meter.memory());
@@ -48,7 +50,7 @@ fn an_idle_process_takes_little_memory_and_loses_no_sum() {
 #[test]
 fn the_longest_pause_slides() {
     let (mut meter, mut seen) = started(EVENTS);
-    let pause = |meter: &mut Meter, seen: &mut Seen, length| {
+    let pause = |meter: &mut Meter, seen: &mut Recorded, length| {
         let at = |time| At { time, ..At::default() };
         meter.clr(&at(0), &Decoded::SuspendBegin { reason: 1, count: 0, clr: 0 }, seen);
         meter.clr(&at(length), &Decoded::RestartEnd { clr: 0 }, seen);
@@ -56,7 +58,7 @@ fn the_longest_pause_slides() {
     };
     let at = Duration::from_secs;
     meter.tick(at(1000), None, &mut seen);
-    assert_eq!(seen.get(m::PAUSE_MAX), None);
+    assert_eq!(seen.value(m::PAUSE_MAX), None);
     pause(&mut meter, &mut seen, 5000);
     meter.tick(at(1030), None, &mut seen);
     pause(&mut meter, &mut seen, 300_000);
@@ -66,13 +68,13 @@ fn the_longest_pause_slides() {
     meter.tick(at(1095), None, &mut seen);
     assert_eq!((seen.count(m::PAUSE_MAX), seen.count(m::PAUSE_LAST)), (2000, 2000));
     meter.tick(at(1300), None, &mut seen);
-    assert_eq!(seen.get(m::PAUSE_MAX), None);
-    assert_eq!(seen.row(m::PAUSES, "200-500"), Some(1));
+    assert_eq!(seen.value(m::PAUSE_MAX), None);
+    assert_eq!(seen.cell(m::PAUSES, "200-500"), Some(1));
 }
 
 #[test]
 fn figures_of_events_and_counters_are_counted_once() {
-    let report = |meter: &mut Meter, seen: &mut Seen, second| {
+    let report = |meter: &mut Meter, seen: &mut Recorded, second| {
         let now = Duration::from_secs(second);
         for (counter, value) in [
             (Counter::Exceptions, 3.0),
@@ -98,7 +100,7 @@ fn figures_of_events_and_counters_are_counted_once() {
         object_size: 0,
     };
     let (mut meter, mut seen) = started(EVENTS);
-    assert_eq!(seen.get(m::JIT_METHODS), None, "the total is not known");
+    assert_eq!(seen.value(m::JIT_METHODS), None, "the total is not known");
     meter.clr(&At::default(), &tick, &mut seen);
     meter.clr(&At::default(), &exception(b"A\0"), &mut seen);
     report(&mut meter, &mut seen, 1);
@@ -106,18 +108,18 @@ fn figures_of_events_and_counters_are_counted_once() {
     assert_eq!((seen.count(m::ALLOC_BYTES), seen.count(m::ALLOC_LARGE)), (8192, 100));
     // One of the exceptions is an event, all are counted; so are collections whose events were lost.
     assert_eq!((seen.count(m::EXCEPTIONS), seen.count(m::JIT_METHODS)), (6, 201));
-    assert_eq!(seen.row(m::EXCEPTION_TYPE, "A"), Some(1));
-    assert_eq!((seen.row(m::GC_COUNT, "gen1"), seen.row(m::GC_OWN, "gen1")), (Some(4), Some(0)));
+    assert_eq!(seen.cell(m::EXCEPTION_TYPE, "A"), Some(1));
+    assert_eq!((seen.cell(m::GC_COUNT, "gen1"), seen.cell(m::GC_OWN, "gen1")), (Some(4), Some(0)));
     assert_eq!(seen.count(m::WORKING_SET), 1_250_000);
     meter.tick(Duration::from_secs(4), None, &mut seen);
     assert_eq!(seen.count(m::WORKING_SET), 1_250_000);
     meter.tick(Duration::from_secs(6), None, &mut seen);
-    assert_eq!(seen.get(m::WORKING_SET), None, "three intervals without a report");
+    assert_eq!(seen.value(m::WORKING_SET), None, "three intervals without a report");
 
     let (mut meter, mut seen) = started(Settings { runtime_events: false, ..EVENTS });
     report(&mut meter, &mut seen, 1);
     assert_eq!((seen.count(m::EXCEPTIONS), seen.count(m::PAUSE_TOTAL)), (3, 1_500_000));
-    assert_eq!(seen.row(m::GC_COUNT, "gen1"), Some(2));
+    assert_eq!(seen.cell(m::GC_COUNT, "gen1"), Some(2));
 
     // .NET Core 3.1 has no counter of methods: those of events count once that is known.
     let (mut meter, mut seen) = started(EVENTS);
@@ -136,17 +138,17 @@ fn figures_of_events_and_counters_are_counted_once() {
     };
     meter.clr(&At::default(), &loaded, &mut seen);
     for second in 1..=2 {
-        assert_eq!(seen.get(m::JIT_METHODS), None);
+        assert_eq!(seen.value(m::JIT_METHODS), None);
         meter.counter(Duration::from_secs(second), Counter::CpuUsage, 1.0, 1.0, &mut seen);
         meter.report(&mut seen);
     }
-    assert_eq!((seen.count(m::JIT_METHODS), seen.row(m::JIT_TIER, "quick")), (1, Some(1)));
+    assert_eq!((seen.count(m::JIT_METHODS), seen.cell(m::JIT_TIER, "quick")), (1, Some(1)));
 }
 
 #[test]
 fn threads_of_the_pool_are_those_of_events_when_counters_no_longer_come() {
     let (mut meter, mut seen) = started(EVENTS);
-    let worker = |meter: &mut Meter, seen: &mut Seen, active| {
+    let worker = |meter: &mut Meter, seen: &mut Recorded, active| {
         meter.clr(&At::default(), &Decoded::WorkerStart { active, retired: 0, clr: 0 }, seen);
         meter.report(seen);
     };
@@ -161,10 +163,10 @@ fn threads_of_the_pool_are_those_of_events_when_counters_no_longer_come() {
 #[test]
 fn what_only_counters_count_has_no_value_without_them() {
     let (mut meter, mut seen) = started(EVENTS);
-    let values = |seen: &Seen| {
+    let values = |seen: &Recorded| {
         [m::ALLOC_BYTES, m::POOL_COMPLETED, m::JIT_TIME, m::JIT_METHODS].map(|item| {
-            assert_eq!(seen.get(m::EXCEPTIONS), Some(&Value::U64(0)), "events count it");
-            seen.get(item).is_some()
+            assert_eq!(seen.value(m::EXCEPTIONS), Some(Value::U64(0)), "events count it");
+            seen.value(item).is_some()
         })
     };
     assert_eq!(values(&seen), [true, true, true, false]);
@@ -179,8 +181,8 @@ fn what_only_counters_count_has_no_value_without_them() {
         meter.clr(&at(time + 100), &Decoded::RestartEnd { clr: 0 }, &mut seen);
     }
     meter.report(&mut seen);
-    assert_eq!(seen.get(m::TIME_IN_GC), Some(&Value::F64(10.0)));
-    assert_eq!(seen.get(m::ASSEMBLIES), None);
+    assert_eq!(seen.value(m::TIME_IN_GC), Some(Value::F64(10.0)));
+    assert_eq!(seen.value(m::ASSEMBLIES), None);
     meter.stream(EVENTS, &mut seen);
     assert_eq!(values(&seen), [true, true, true, false], "as before");
 }
@@ -202,9 +204,9 @@ fn locks_have_names() {
     wait(0xab, Some("My.Shop.Buy"), 10, 20, 7.0);
     wait(0, None, 10, 20, 7.0);
     assert_eq!(seen.count(m::CONTENTION_TIME), 50_014);
-    assert_eq!(seen.row(m::LOCK_TIME, "lock@ab"), Some(50_000));
-    assert_eq!(seen.row(m::LOCK_COUNT, "My.Shop.Buy"), Some(1));
-    assert_eq!(seen.rows(m::CONTENTIONS)["20-50"], 2);
+    assert_eq!(seen.cell(m::LOCK_TIME, "lock@ab"), Some(50_000));
+    assert_eq!(seen.cell(m::LOCK_COUNT, "My.Shop.Buy"), Some(1));
+    assert_eq!(seen.counted(m::CONTENTIONS)["20-50"], 2);
     // A wait of another stream has no end in this one.
     let begin = Decoded::ContentionStart { flags: 0, clr: 0, lock: 1, object: 0, owner: 0 };
     meter.clr(&At::default(), &begin, &mut seen);
@@ -222,13 +224,13 @@ fn starvation_is_counted() {
     }
     meter.report(&mut seen);
     assert_eq!((seen.count(m::STARVATION), seen.count(m::POOL_TARGET)), (2, 4));
-    assert_eq!(seen.row(m::ADJUSTMENT, "starvation"), Some(2));
+    assert_eq!(seen.cell(m::ADJUSTMENT, "starvation"), Some(2));
 }
 
 #[test]
 fn values_have_their_units() {
     let played = play("default-9");
-    assert!(matches!(played.seen.get(m::MEMORY_LOAD), Some(Value::U64(1..=100))));
+    assert!(matches!(played.seen.value(m::MEMORY_LOAD), Some(Value::U64(1..=100))));
     assert!(played.seen.count(m::CAUGHT) >= 30);
-    assert!(played.seen.row(m::HEAP_SIZE, "gen2").is_some_and(|size| size > 10_000));
+    assert!(played.seen.cell(m::HEAP_SIZE, "gen2").is_some_and(|size| size > 10_000));
 }

@@ -1,4 +1,3 @@
 mod captures;
 mod collections;
 mod meter;
-mod seen;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::parameter::{Parameter, Shape, clean};
-use crate::contract::Sink;
-use crate::contract::{ParamId, Update};
+use crate::contract::ParamId;
+use crate::contract::Peer;
 use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
 use crate::model::{MetricSpec, ParamItem, Pmid, Stamp, ValueType};
@@ -42,7 +42,7 @@ pub(crate) struct Class {
     pub(super) sized: bool,
 }
 
-/// Parameters that are defined in the sink of one process. Slots are odd numbers: the metrics that
+/// Parameters that are defined in the peer of one process. Slots are odd numbers: the metrics that
 /// a process defines have the even ones.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
@@ -77,24 +77,24 @@ pub(crate) fn message(event_type: &EventType, payload: &[u8], limit: usize) -> S
 
 impl Definitions {
     /// PMID and type of a parameter; `None` if there is no room for it.
-    fn param(&mut self, spec: &MetricSpec, sink: &mut dyn Sink) -> Option<(Pmid, ValueType)> {
+    fn param(&mut self, spec: &MetricSpec, peer: &mut Peer) -> Option<(Pmid, ValueType)> {
         let slot = match self.slots.get(spec.key.as_str()) {
             Some(slot) => *slot,
             None if self.slots.len() >= RECORD_PARAMETERS => return None,
             None => {
                 let slot = u32::try_from(2 * self.slots.len() + 1).ok()?;
-                sink.update(Update::Define { slot, spec });
+                peer.define(slot, spec);
                 // A refused key is not defined again.
                 self.slots.insert(spec.key.as_str().into(), slot);
                 self.bytes += spec.key.len();
                 slot
             }
         };
-        sink.param(ParamId::Slot(slot))
+        peer.param(ParamId::Slot(slot))
     }
 
     /// Defines the parameters of a type at its first event.
-    pub(crate) fn class(&mut self, event_type: &EventType, sink: &mut dyn Sink) -> Class {
+    pub(crate) fn class(&mut self, event_type: &EventType, peer: &mut Peer) -> Class {
         let name: Box<str> = if event_type.name.is_empty() {
             event_type.id.to_string().into()
         } else {
@@ -114,7 +114,7 @@ impl Definitions {
                 field: &name,
                 nth,
             };
-            let Some((pmid, ty)) = self.param(&parameter.spec(), sink) else {
+            let Some((pmid, ty)) = self.param(&parameter.spec(), peer) else {
                 return Destination::Other;
             };
             match NumberParam::new(pmid, ty) {
@@ -132,8 +132,8 @@ impl Definitions {
             destinations,
             flags,
             sized: fields.is_empty() || !event_type.complete,
-            start: start(event_type, &name, flags, sink),
-            thread: param(P_THREAD, sink).and_then(|(pmid, ty)| NumberParam::new(pmid, ty)),
+            start: start(event_type, &name, flags, peer),
+            thread: param(P_THREAD, peer).and_then(|(pmid, ty)| NumberParam::new(pmid, ty)),
         }
     }
 
@@ -183,22 +183,22 @@ impl Class {
 }
 
 /// The parameters that all events of the type have.
-fn start(event_type: &EventType, name: &str, flags: u32, sink: &dyn Sink) -> RecordTemplate {
+fn start(event_type: &EventType, name: &str, flags: u32, peer: &Peer) -> RecordTemplate {
     let mut batch = Batch::default();
     batch.record(Stamp::default(), flags);
     for (item, text) in [(P_PROVIDER, &*event_type.provider), (P_EVENT, name)] {
-        if let Some((pmid, _)) = param(item, sink) {
+        if let Some((pmid, _)) = param(item, peer) {
             batch.text(pmid, text);
         }
     }
-    if let Some((pmid, ty)) = param(P_LEVEL, sink) {
+    if let Some((pmid, ty)) = param(P_LEVEL, peer) {
         batch.number(pmid, ty, event_type.level.into());
     }
     RecordTemplate::of(&batch)
 }
 
-fn param(item: ParamItem, sink: &dyn Sink) -> Option<(Pmid, ValueType)> {
-    sink.param(ParamId::Item(item))
+fn param(item: ParamItem, peer: &Peer) -> Option<(Pmid, ValueType)> {
+    peer.param(ParamId::Item(item))
 }
 
 /// Opcodes 1 and 2, or names that end so, begin and end activities.

@@ -3,7 +3,7 @@
 use super::class::{Class, Destination, fields};
 use super::value::push;
 use crate::contract::ParamId;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::events::Batch;
 use crate::model::Pmid;
 use crate::sources::dotnet::limits::RECORD_TEXT;
@@ -24,10 +24,10 @@ pub(crate) fn pack(
     class: &Class,
     buffers: &mut Buffers,
     batch: &mut Batch,
-    sink: &dyn Sink,
+    peer: &Peer,
 ) -> bool {
     if class.sized && !event.payload.is_empty() {
-        size(event, batch, sink);
+        size(event, batch, peer);
     }
     let mut values = Values::new(fields(event.event_type), event.payload);
     for destination in &class.destinations {
@@ -51,7 +51,7 @@ pub(crate) fn pack(
         }
     }
     if !buffers.others.is_empty() {
-        buffers.end_others(batch, sink);
+        buffers.end_others(batch, peer);
     }
     values.missing() == 0
 }
@@ -67,8 +67,8 @@ fn text(pmid: Pmid, value: Value<'_>, buffers: &mut Buffers, batch: &mut Batch) 
 }
 
 #[cold]
-fn size(event: &Event<'_>, batch: &mut Batch, sink: &dyn Sink) {
-    if let Some((pmid, ty)) = sink.param(ParamId::Item(P_BYTES)) {
+fn size(event: &Event<'_>, batch: &mut Batch, peer: &Peer) {
+    if let Some((pmid, ty)) = peer.param(ParamId::Item(P_BYTES)) {
         batch.number(pmid, ty, event.payload.len() as u64);
     }
 }
@@ -95,8 +95,8 @@ impl Buffers {
     }
 
     #[cold]
-    fn end_others(&mut self, batch: &mut Batch, sink: &dyn Sink) {
-        if let Some((pmid, _)) = sink.param(ParamId::Item(P_FIELDS)) {
+    fn end_others(&mut self, batch: &mut Batch, peer: &Peer) {
+        if let Some((pmid, _)) = peer.param(ParamId::Item(P_FIELDS)) {
             batch.text(pmid, &self.others);
         }
         self.others.clear();

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::kit::{Seen, all, capture, play, play_in};
+use super::kit::{all, capture, play, play_in};
+use crate::contract::RecordedEvent;
 use crate::events::flags::{END, ID, POINT, START};
 use crate::sources::dotnet::limits::WAITING;
 use crate::sources::dotnet::metrics as m;
@@ -12,9 +13,9 @@ use crate::sources::dotnet::metrics as m;
 fn types_of_event_sources() {
     for name in ["types-9", "types-31"] {
         let seen = play(name, &all());
-        let events = seen.of(m::APPLICATION);
-        assert_eq!((events.len(), seen.records.len()), (20, 20), "{name}");
-        let types = events[1];
+        let events = seen.events(m::APPLICATION);
+        assert_eq!((events.len(), seen.records().len()), (20, 20), "{name}");
+        let types = &events[1];
         assert_eq!(types.flags, POINT);
         let thread = types.get("thread").unwrap();
         let fixed = [
@@ -59,7 +60,7 @@ fn types_of_event_sources() {
 }
 
 /// Starts and stops of three requests have the id of their activity, which is the first parameter.
-fn requests(events: &[&Seen]) {
+fn requests(events: &[RecordedEvent]) {
     let of = |name| -> Vec<_> { events.iter().filter(|e| e.get("event") == Some(name)).collect() };
     let (starts, stops) = (of("RequestStart"), of("RequestStop"));
     assert_eq!((starts.len(), stops.len()), (3, 3));
@@ -75,7 +76,7 @@ fn requests(events: &[&Seen]) {
 #[test]
 fn arrays_of_v2_params_are_texts() {
     let seen = play("handmade-v2params", &all());
-    let events = seen.of(m::APPLICATION);
+    let events = seen.events(m::APPLICATION);
     assert_eq!(events.len(), 2);
     assert_eq!(events[0].get("hand.arrays.ints"), Some("[1,-2,3]"));
     assert_eq!(events[0].get("hand.arrays.words"), Some("[\"one\",\"\"]"));
@@ -90,11 +91,12 @@ fn all_events_have_records() {
     let bytes = capture("ticks-9");
     for seen in [play_in(&bytes, &all(), usize::MAX, 1), play_in(&bytes, &all(), 7_001, usize::MAX)]
     {
-        assert_eq!((seen.records.len(), seen.count(m::MISSED)), (60_000, 0));
-        assert!(seen.records.iter().all(|record| record.get("event") == Some("Tick")));
-        assert!(seen.largest < WAITING + 1000, "{}", seen.largest);
+        assert_eq!((seen.records().len(), seen.count(m::MISSED)), (60_000, 0));
+        assert!(seen.records().iter().all(|record| record.get("event") == Some("Tick")));
+        assert!(seen.log().largest_batch < WAITING + 1000, "{}", seen.log().largest_batch);
         let mut threads = HashMap::<&str, Vec<_>>::new();
-        for record in &seen.records {
+        let records = seen.records();
+        for record in &records {
             threads.entry(record.get("thread").unwrap()).or_default().push(record.stamp);
         }
         assert_eq!(threads.len(), 3);
@@ -105,7 +107,7 @@ fn all_events_have_records() {
 #[test]
 fn large_texts_are_whole() {
     let seen = play("big-9", &all());
-    let events = seen.of(m::APPLICATION);
+    let events = seen.events(m::APPLICATION);
     let lengths: Vec<_> = events
         .iter()
         .filter_map(|e| e.get("pmda_test.text.text"))
@@ -124,7 +126,7 @@ fn large_texts_are_whole() {
 fn records_beyond_the_rate_are_counted() {
     let config = crate::sources::dotnet::Config { records_rate: 1000, ..all() };
     let seen = play("ticks-9", &config);
-    let records = seen.of(m::APPLICATION).len() as u64;
+    let records = seen.events(m::APPLICATION).len() as u64;
     assert!((1000..60_000).contains(&records), "{records}");
     assert_eq!(records + seen.count(m::MISSED), 60_000);
 }

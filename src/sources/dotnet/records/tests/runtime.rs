@@ -1,6 +1,7 @@
 //! Records of the runtime's events.
 
-use super::kit::{Unpacked, all, capture, play, play_in};
+use super::kit::{all, capture, play, play_in, recorded};
+use crate::contract::Recorded;
 use crate::events::flags::{ID, PARENT, POINT};
 use crate::model::{EventKindId, Stamp};
 use crate::sources::dotnet::Config;
@@ -14,7 +15,7 @@ use crate::sources::dotnet::records::{Lookup, Origin, Records, Settings};
 fn collections_and_exceptions() {
     for name in ["gc-exc-9", "gc-exc-10", "gc-exc-31"] {
         let seen = play(name, &all());
-        let collections = seen.of(m::GC);
+        let collections = seen.events(m::GC);
         let numbers: Vec<_> =
             collections.iter().map(|r| r.get("number").unwrap().parse::<u32>().unwrap()).collect();
         assert_eq!(numbers, (numbers[0]..numbers[0] + 10).collect::<Vec<_>>(), "{name}");
@@ -40,7 +41,7 @@ fn collections_and_exceptions() {
             "promoted",
         ];
         assert_eq!(collections[9].names(), all, "{name}");
-        let exceptions = seen.of(m::EXCEPTION);
+        let exceptions = seen.events(m::EXCEPTION);
         for kind in ["System.ArgumentNullException", "FirstException", "SecondException"] {
             let mut of = exceptions.iter().filter(|r| r.get("type").unwrap().ends_with(kind));
             assert_eq!(of.clone().count(), 4, "{name} {kind}");
@@ -48,8 +49,8 @@ fn collections_and_exceptions() {
         }
         assert_eq!(exceptions.len(), 12);
         assert!(exceptions.iter().all(|r| r.get("stack").is_some()), "{name}");
-        assert!(!seen.of(m::CONTENTION).is_empty());
-        assert!(seen.records.iter().all(|r| r.flags == POINT));
+        assert!(!seen.events(m::CONTENTION).is_empty());
+        assert!(seen.records().iter().all(|r| r.flags == POINT));
     }
 }
 
@@ -58,12 +59,12 @@ fn collections_and_exceptions() {
 fn background_collections() {
     let bytes = capture("background-gc-9");
     let seen = play_in(&bytes, &all(), usize::MAX, 1);
-    let collections = seen.of(m::GC);
+    let collections = seen.events(m::GC);
     assert_eq!(collections.len(), 12);
     let of = |kind| collections.iter().filter(|r| r.get("type") == Some(kind)).count();
     assert_eq!((of("background"), of("foreground"), of("blocking")), (4, 1, 7));
     assert!(collections.is_sorted_by_key(|r| r.stamp));
-    assert_eq!(play_in(&bytes, &all(), 100, usize::MAX).records, seen.records);
+    assert_eq!(play_in(&bytes, &all(), 100, usize::MAX).records(), seen.records());
 }
 
 /// By default waits shorter than 10 ms have no record.
@@ -71,7 +72,7 @@ fn background_collections() {
 fn only_long_waits_for_locks() {
     let lengths = |config: &Config| -> Vec<u64> {
         let seen = play("default-9", config);
-        let of = seen.of(m::CONTENTION);
+        let of = seen.events(m::CONTENTION);
         of.iter().map(|r| r.get("duration").unwrap().parse().unwrap()).collect()
     };
     let (all, long) = (lengths(&all()), lengths(&Config::default()));
@@ -83,26 +84,26 @@ fn only_long_waits_for_locks() {
 #[test]
 fn assemblies_methods_and_samples() {
     let seen = play("jit-9", &all());
-    let methods = seen.of(m::METHOD);
+    let methods = seen.events(m::METHOD);
     assert_eq!(methods.len(), 84);
     let record = methods.iter().find(|r| r.get("il_bytes").is_some()).unwrap();
     assert!(record.get("name").unwrap().contains('.'), "{record:?}");
     assert!(record.get("tier").is_some() && record.get("duration").is_some());
     let seen = play("alloc-9", &all());
-    let samples = seen.of(m::ALLOCATION);
+    let samples = seen.events(m::ALLOCATION);
     assert_eq!(samples.len(), 308);
     let bytes: u64 = samples.iter().map(|r| r.get("bytes").unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(bytes, 42_472_992);
     assert!(samples.iter().any(|r| r.get("type") == Some("System.Byte[]")));
-    assert!(!play("loader-9", &all()).of(m::ASSEMBLY).is_empty());
+    assert!(!play("loader-9", &all()).events(m::ASSEMBLY).is_empty());
     let off = Config { records: Vec::new(), ..all() };
     for name in ["jit-9", "alloc-9", "loader-9", "gc-exc-9", "starve-9"] {
         let seen = play(name, &off);
-        assert_eq!((seen.records.len(), seen.count(m::MISSED)), (0, 0), "{name}");
+        assert_eq!((seen.records().len(), seen.count(m::MISSED)), (0, 0), "{name}");
     }
 }
 
-fn record(occurrence: &Occurrence<'_>, origin: &Origin<'_>, method: Option<&str>) -> Unpacked {
+fn record(occurrence: &Occurrence<'_>, origin: &Origin<'_>, method: Option<&str>) -> Recorded {
     #[derive(Debug)]
     struct Stacks;
     impl Lookup for Stacks {
@@ -110,18 +111,22 @@ fn record(occurrence: &Occurrence<'_>, origin: &Origin<'_>, method: Option<&str>
             to.push_str(if id == 7 { "Main,Inner" } else { "" });
         }
     }
-    let mut sink = Unpacked::default();
+    let mut peer = recorded();
     let mut records = Records::new(Settings::new(&Config::default()));
     let at = At { stamp: Stamp { sec: 9, nsec: 1 }, thread: 5, method, ..At::default() };
-    records.occurrence(&at, origin, occurrence, &mut Stacks, &mut sink);
-    records.release(&mut sink);
-    sink
+    records.occurrence(&at, origin, occurrence, &mut Stacks, &mut peer);
+    records.release(&mut peer);
+    peer
 }
 
-fn params(seen: &Unpacked, kind: EventKindId) -> Vec<(&str, &str)> {
-    let [record] = seen.records.as_slice() else { panic!("{seen:?}") };
+fn params(seen: &Recorded, kind: EventKindId) -> Vec<(String, String)> {
+    let [record] = &seen.records()[..] else { panic!("{:?}", seen.records()) };
     assert_eq!(record.kind, kind);
-    record.params.iter().map(|(name, value)| (&**name, &**value)).collect()
+    record.params.clone()
+}
+
+fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 #[test]
@@ -130,10 +135,15 @@ fn starvation_and_cooperative_blocking() {
         let adjustment = Occurrence::Adjustment { target: 12, throughput: 1.5, reason };
         let seen = record(&adjustment, &Origin::default(), None);
         match word {
-            None => assert!(seen.records.is_empty()),
+            None => assert!(seen.records().is_empty()),
             Some(word) => assert_eq!(
                 params(&seen, m::POOL),
-                [("thread", "5"), ("reason", word), ("target", "12"), ("throughput", "1.5")]
+                pairs(&[
+                    ("thread", "5"),
+                    ("reason", word),
+                    ("target", "12"),
+                    ("throughput", "1.5")
+                ])
             ),
         }
     }
@@ -144,10 +154,10 @@ fn locks_have_their_number_or_the_method_that_waits() {
     let wait = Occurrence::Contention { duration: 10_000_000, lock: 0xabc, owner: 77 };
     let ids = Origin { stack: 7, activity: &[1; 16], related: &[2; 16] };
     let seen = record(&wait, &ids, None);
-    assert_eq!(seen.records[0].flags, POINT | ID | PARENT);
+    assert_eq!(seen.records()[0].flags, POINT | ID | PARENT);
     assert_eq!(
         params(&seen, m::CONTENTION),
-        [
+        pairs(&[
             ("id", "01010101-0101-0101-0101-010101010101"),
             ("parent", "02020202-0202-0202-0202-020202020202"),
             ("thread", "5"),
@@ -155,11 +165,11 @@ fn locks_have_their_number_or_the_method_that_waits() {
             ("lock", "lock@abc"),
             ("lock_owner", "77"),
             ("stack", "Main,Inner"),
-        ]
+        ])
     );
     let seen = record(&wait, &Origin { stack: 8, ..Origin::default() }, Some("Shop.Take"));
-    assert_eq!(params(&seen, m::CONTENTION)[2], ("lock", "Shop.Take"));
-    assert_eq!(seen.records[0].get("stack"), None);
+    assert_eq!(params(&seen, m::CONTENTION)[2].1, "Shop.Take");
+    assert_eq!(seen.records()[0].get("stack"), None);
 }
 
 #[test]
@@ -172,8 +182,9 @@ fn messages_are_cut() {
         flags: 16,
     };
     let seen = record(&thrown, &Origin::default(), None);
-    let [kind, message] = ["type", "message"].map(|name| seen.records[0].get(name).unwrap());
+    let record = &seen.records()[0];
+    let [kind, message] = ["type", "message"].map(|name| record.get(name).unwrap());
     assert_eq!((kind.chars().count(), message.chars().count()), (4097, 4097));
     assert!(message.ends_with("x…"));
-    assert_eq!(seen.records[0].get("hresult"), Some("2147500035"));
+    assert_eq!(seen.records()[0].get("hresult"), Some("2147500035"));
 }

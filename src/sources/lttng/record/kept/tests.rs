@@ -4,72 +4,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::super::metrics::P_CPU;
 use super::super::class::{Definitions, RecordFilter};
 use super::super::packer::RecordBuffers;
 use super::super::trace::{RecordContext, StreamPosition, Trace};
-use crate::contract::{OwnSink, Sink};
-use crate::contract::{ParamId, Update};
+use crate::contract::Recorded;
 use crate::ctf::{self, Packet};
-use crate::events::{
-    Batch, Budget, Delivery, Later, Limits, ReadRequest, Resolutions, Stream, StreamStats,
-};
-use crate::model::{Departure, EventKindId, Now, Pmid, ValueType};
+use crate::events::{Budget, Delivery, Limits, ReadRequest, Resolutions, Stream, StreamStats};
+use crate::model::{Now, Pmid};
+use crate::sources::Source;
 use crate::sources::foreign::ForeignReaders;
-
-/// A stream, and what was told beside the records.
-struct Told {
-    stream: Stream,
-    keeps: bool,
-    kept: u64,
-    types: Vec<ValueType>,
-    /// Parameters that there is room for.
-    names: usize,
-    updates: Vec<String>,
-}
-
-impl Sink for Told {
-    fn update(&mut self, update: Update<'_>) {
-        if let Update::Define { spec, .. } = &update {
-            self.types.push(spec.ty);
-        }
-        self.updates.push(format!("{update:?}"));
-    }
-
-    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
-        match id {
-            ParamId::Item(P_CPU) => Some((Pmid::new(1, 1, P_CPU.get()), ValueType::U32)),
-            ParamId::Item(item) => Some((Pmid::new(1, 1, item.get()), ValueType::Text)),
-            ParamId::Slot(slot) => {
-                let ty = self.types.get(..self.names.min(self.types.len()))?.get(slot as usize)?;
-                Some((Pmid::new(1, 2, u16::try_from(slot).unwrap()), *ty))
-            }
-        }
-    }
-
-    fn append(&mut self, _: EventKindId, records: &mut Batch) {
-        self.stream.append(records);
-    }
-
-    fn keeps(&self, _: EventKindId, _: usize, _: usize) -> bool {
-        self.keeps
-    }
-
-    fn append_later(&mut self, _: EventKindId, later: Later) {
-        self.kept += 1;
-        self.stream.append_later(later);
-    }
-}
-
-impl OwnSink for Told {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn end(&mut self, _: Departure) {}
-}
+use crate::sources::lttng::Lttng;
 
 /// A session with one trace.
 struct Side {
-    told: Told,
+    told: Recorded,
     trace: Trace,
     names: Definitions,
     buffers: RecordBuffers,
@@ -79,11 +27,15 @@ struct Side {
 
 impl Side {
     fn new(metadata: &[u8], keeps: bool, memory: usize, names: usize) -> Self {
-        let stream = Stream::new(&Budget::new(memory));
+        let told = Recorded::new(&Lttng::TABLE).with_lines();
+        let mut log = told.log_mut();
+        log.stream = Some(Stream::new(&Budget::new(memory)));
+        (log.keeps, log.room) = (keeps, names);
+        drop(log);
         let mut trace = Trace::default();
         assert_eq!(trace.metadata(metadata), Vec::<String>::new());
         Self {
-            told: Told { stream, keeps, kept: 0, types: Vec::new(), names, updates: Vec::new() },
+            told,
             trace,
             names: Definitions::new("host", "session"),
             buffers: RecordBuffers::default(),
@@ -102,7 +54,7 @@ impl Side {
             filter,
             foreign: &ForeignReaders::default(),
             now: Now::default(),
-            sink: &mut self.told,
+            peer: &mut self.told,
             names: &mut self.names,
             buffers: &mut self.buffers,
         };
@@ -110,8 +62,12 @@ impl Side {
         format!("{result:?} {}", self.position.clock)
     }
 
+    fn stream<T>(&self, look: impl FnOnce(&Stream) -> T) -> T {
+        look(self.told.log().stream.as_ref().unwrap())
+    }
+
     fn stats(&self) -> StreamStats {
-        let mut stats = self.told.stream.stats();
+        let mut stats = self.stream(Stream::stats);
         stats.memory = 0;
         stats
     }
@@ -168,15 +124,16 @@ fn read(sides: &[Side; 2]) {
         let limits = Limits::new(records, bytes);
         let mut request = ReadRequest::new(Resolutions { low, high }, limits, Pmid::new(1, 1, 0));
         request.filter = filtered.then_some(&even);
-        let [packed, kept] = sides.each_ref().map(|side| side.told.stream.read(client, &request));
+        let [packed, kept] =
+            sides.each_ref().map(|side| side.stream(|stream| stream.read(client, &request)));
         assert!(parts(&packed) == parts(&kept), "client {client}");
     }
     for n in [1, 50, 5000] {
-        let [packed, kept] = sides.each_ref().map(|side| side.told.stream.newest(n));
+        let [packed, kept] = sides.each_ref().map(|side| side.stream(|stream| stream.newest(n)));
         assert!(packed == kept, "the newest {n}");
     }
     assert_eq!(sides[0].stats(), sides[1].stats());
-    assert_eq!(sides[0].told.updates, sides[1].told.updates);
+    assert_eq!(sides[0].told.log().lines, sides[1].told.log().lines);
 }
 
 #[test]
@@ -194,19 +151,21 @@ fn kept_packets_give_the_same_records() {
                 }
                 // Later names and classes do not change records that were not read.
                 for side in &mut sides {
-                    side.told.names = side.told.names.saturating_mul(2);
+                    let mut log = side.told.log_mut();
+                    log.room = log.room.saturating_mul(2);
+                    drop(log);
                     let class = "event { name = \"late:one\"; id = 60000; stream_id = 0; };";
                     let grows = metadata.starts_with(b"/* CTF 1.8 */") && side.packets < 3;
                     assert!(!grows || side.trace.metadata(class.as_bytes()).len() < 2);
                 }
                 read(&sides);
             }
-            while sides[0].told.stream.read(1, &everything()).records > 0 {
-                sides[1].told.stream.read(1, &everything());
+            while sides[0].stream(|stream| stream.read(1, &everything())).records > 0 {
+                sides[1].stream(|stream| stream.read(1, &everything()));
             }
             read(&sides);
-            kept += sides[1].told.kept;
-            assert_eq!(sides[0].told.kept, 0);
+            kept += sides[1].told.log().later;
+            assert_eq!(sides[0].told.log().later, 0);
         }
     }
     assert!(kept > 90, "{kept}");
@@ -252,23 +211,24 @@ fn what_is_dropped_is_missed_exactly() {
     let (mut delivered, mut events) = (0, 0);
     for packet in streams.iter().flat_map(|bytes| packets(&metadata, bytes)) {
         side.packet(packet, &RecordFilter::default());
-        let delivery = side.told.stream.read(1, &{
+        let request = {
             let mut request = everything();
             request.limits.records = 100;
             request
-        });
+        };
+        let delivery = side.stream(|stream| stream.read(1, &request));
         delivered += delivery.records as u64 + delivery.missed;
-        events = side.told.stream.stats().count;
-        assert!(side.told.stream.stats().memory <= 200 << 10);
+        events = side.stream(Stream::stats).count;
+        assert!(side.stream(Stream::stats).memory <= 200 << 10);
     }
     loop {
-        let delivery = side.told.stream.read(1, &everything());
+        let delivery = side.stream(|stream| stream.read(1, &everything()));
         delivered += delivery.records as u64 + delivery.missed;
         if delivery.records == 0 {
             break;
         }
     }
-    assert!(side.told.stream.stats().lost > 100);
+    assert!(side.stream(Stream::stats).lost > 100);
     assert_eq!(delivered, events);
 }
 
@@ -307,7 +267,7 @@ fn records_that_are_cut_are_packed_to_know_their_size() {
         }
         read(&sides);
         truncated.push(sides[1].stats().truncated);
-        assert_eq!((sides[1].told.kept, sides[1].stats().count), (2, 12));
+        assert_eq!((sides[1].told.log().later, sides[1].stats().count), (2, 12));
     }
     assert_eq!(truncated, [0, 0, 8, 4, 0]);
 }

@@ -7,22 +7,11 @@ use std::sync::{Arc, Mutex};
 use super::super::class::{Definitions, RecordFilter};
 use super::super::packer::RecordBuffers;
 use super::super::trace::{RecordContext, StreamPosition, Trace};
-use crate::contract::Update;
-use crate::contract::{OwnSink, Sink};
-use crate::model::{Departure, Now};
+use crate::contract::Recorded;
+use crate::model::Now;
+use crate::sources::Source;
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReader, ForeignReaders};
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn update(&mut self, _: Update<'_>) {}
-}
-
-impl OwnSink for Nowhere {
-    fn at(&mut self, _: Now) {}
-    fn read(&mut self, _: usize) {}
-    fn end(&mut self, _: Departure) {}
-}
+use crate::sources::lttng::Lttng;
 
 /// `CLASS process thread payload`, and the hosts of feeds.
 #[derive(Clone, Default)]
@@ -56,6 +45,7 @@ fn read(metadata: &[u8], packets: &[Vec<u8>], records: &str) -> (Vec<String>, u6
     let mut trace = Trace::default();
     assert_eq!(trace.metadata(metadata), Vec::<String>::new());
     let filter = RecordFilter { records: vec![records.into()], ..RecordFilter::default() };
+    let (mut peer, mut names) = (Recorded::new(&Lttng::TABLE), Definitions::new("h", "s"));
     let mut events = 0;
     for bytes in packets {
         let context = RecordContext {
@@ -63,8 +53,8 @@ fn read(metadata: &[u8], packets: &[Vec<u8>], records: &str) -> (Vec<String>, u6
             filter: &filter,
             foreign: &foreign,
             now: Now::default(),
-            sink: &mut Nowhere,
-            names: &mut Definitions::new("h", "s"),
+            peer: &mut peer,
+            names: &mut names,
             buffers: &mut RecordBuffers::default(),
         };
         let result = trace.packet(bytes, 1, "c", &mut StreamPosition::default(), context);

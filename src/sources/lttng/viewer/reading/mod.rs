@@ -240,7 +240,9 @@ impl Reading {
         }
     }
 
-    /// Ends the session with its streams and traces.
+    /// Ends the session with its streams and traces. Packets that are pending or wait are reported
+    /// only if it was destroyed: otherwise the next attach finds all that are not in the replay
+    /// filter again, and they would count twice.
     fn finish(&mut self, why: SessionEnd, observer: &mut dyn Observer) {
         if why == SessionEnd::Closed {
             let streams: Vec<u64> = self.streams.keys().copied().collect();

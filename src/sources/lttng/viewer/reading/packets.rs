@@ -8,7 +8,7 @@ use super::super::model::{Index, TraceKey};
 use super::super::observer::{Beacon, Need, Observer, Packet, SessionEnd, Skipped, StreamEnd};
 use super::super::wire::{self, Flags, IndexStatus, PacketStatus, ProtocolError};
 use super::Reading;
-use super::streams::{FIRST_PAUSE, LAST_PAUSE, MetadataState, PendingPacket, Stream, Waits};
+use super::streams::{FIRST_PAUSE, LAST_PAUSE, PendingPacket, Stream, Waits};
 
 impl Reading {
     pub(super) fn on_index(
@@ -95,7 +95,7 @@ impl Reading {
         let key = stream.info.trace;
         if let Some(trace) = self.traces.get_mut(&key) {
             trace.count(false, now);
-            if trace.open == 0 && trace.metadata_state == MetadataState::Gone {
+            if trace.open == 0 && trace.is_gone() {
                 self.forget(key, observer);
             }
         }

@@ -8,7 +8,7 @@ use super::super::model::{StreamInfo, TraceKey};
 use super::super::observer::{Attached, Observer, Refused, SessionEnd, Violation};
 use super::super::wire::{self, Flags, ProtocolError, Request, malformed};
 use super::Reading;
-use super::streams::{MetadataState, Stream, Trace};
+use super::streams::{Stream, Trace};
 use crate::contract::SessionError;
 
 impl Reading {
@@ -220,7 +220,7 @@ impl Reading {
             .sum();
         let Some(trace) = self.traces.get_mut(&key) else { return Ok(Step::Last(end)) };
         if status == 3 || (bytes.is_empty() && trace.is_past(now)) {
-            trace.metadata_state = MetadataState::Gone;
+            trace.set_gone(now);
             let open = trace.open;
             self.retry_waiting(now, key);
             self.release(key);
@@ -231,8 +231,15 @@ impl Reading {
             return Ok(Step::Last(end));
         }
         if !bytes.is_empty() {
+            let identifies = trace.is_unidentified();
             if trace.append(bytes) {
                 observer.metadata_restart(key);
+            }
+            if identifies {
+                let of_trace = |stream: &&mut Stream| stream.info.trace == key;
+                for stream in self.streams.values_mut().filter(of_trace) {
+                    stream.rename(trace, &mut self.replay_filter);
+                }
             }
             trace.need = observer.metadata(key, bytes);
             let total = trace.total;

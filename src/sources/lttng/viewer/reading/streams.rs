@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::limits;
 use super::super::model::{Index, StreamInfo};
 use super::super::observer::Need;
-use super::super::replay_filter::{StreamKey, hash};
+use super::super::replay_filter::{ReplayFilter, StreamKey, hash};
 use super::backoff::{Backoff, OpenStream};
 
 /// A packet with an index that is still to be read.
@@ -107,6 +107,14 @@ impl Stream {
         self.key.get_or_insert_with(|| StreamKey::new(trace.identity(), &self.info)).clone()
     }
 
+    /// The trace is identified by more bytes of its metadata than when packets were read: these stay
+    /// read.
+    pub(super) fn rename(&mut self, trace: &Trace, replay_filter: &mut ReplayFilter) {
+        if let Some(before) = self.key.take() {
+            replay_filter.renamed(&before, self.key(trace));
+        }
+    }
+
     /// Whether an INDEX may be sent: behind the PACKET, never ahead of it (see the page of
     /// [`super::super`]).
     pub(super) fn index_is_next(&self) -> bool {
@@ -132,8 +140,9 @@ pub(super) enum MetadataState {
     Retry(Duration),
     /// Packets may be read. A flag causes the next METADATA.
     Ready,
-    /// The trace is gone.
-    Gone,
+    /// The relay daemon has no metadata of the trace. Packets are read with what there is. While it
+    /// has streams METADATA is sent again at this time, since more may come.
+    Gone(Duration),
 }
 
 /// A trace: the shared state of streams with common metadata.
@@ -159,8 +168,9 @@ pub(super) struct Trace {
     pub(super) need: Need,
     /// First bytes of the metadata.
     head: Vec<u8>,
-    /// Bytes of metadata when a packet has waited for its class in vain: others do not wait, too.
-    vain: Option<u64>,
+    /// A packet has waited for its class in vain: no other waits before more metadata comes. Metadata
+    /// that begins anew may have as many bytes as before, so their number does not tell.
+    vain: bool,
 }
 
 /// First and longest pause before the first metadata, and before that with a packet's class.
@@ -182,7 +192,7 @@ impl Trace {
             total: 0,
             need: Need::More,
             head: Vec::new(),
-            vain: None,
+            vain: false,
         }
     }
 
@@ -190,14 +200,24 @@ impl Trace {
     /// have nothing new, and later more that it had been told of before.
     pub(super) fn may_wait(&mut self, now: Duration, waits: Option<Waits>) -> bool {
         if waits.is_some_and(|waits| now >= waits.since + limits::METADATA_TIME) {
-            self.vain = Some(self.total);
+            self.vain = true;
         }
-        self.metadata_state != MetadataState::Gone && self.vain != Some(self.total)
+        !self.is_gone() && !self.vain
     }
 
     /// Whether packets may be read.
     pub(super) const fn ready(&self) -> bool {
-        matches!(self.metadata_state, MetadataState::Ready | MetadataState::Gone)
+        self.is_gone() || matches!(self.metadata_state, MetadataState::Ready)
+    }
+
+    /// Whether the relay daemon has no metadata of the trace.
+    pub(super) const fn is_gone(&self) -> bool {
+        matches!(self.metadata_state, MetadataState::Gone(_))
+    }
+
+    /// The relay daemon has no metadata of the trace.
+    pub(super) fn set_gone(&mut self, now: Duration) {
+        self.metadata_state = MetadataState::Gone(now + LAST_PAUSE);
     }
 
     /// Time of the next METADATA without a flag.
@@ -205,7 +225,8 @@ impl Trace {
         match self.metadata_state {
             MetadataState::Retry(at) => Some(at),
             MetadataState::Ready if self.open == 0 && self.stream.is_some() => Some(self.check),
-            MetadataState::Ready | MetadataState::Asked | MetadataState::Gone => None,
+            MetadataState::Gone(at) if self.open > 0 => Some(at),
+            MetadataState::Ready | MetadataState::Asked | MetadataState::Gone(_) => None,
         }
     }
 
@@ -216,8 +237,9 @@ impl Trace {
                 self.again = true;
                 return None;
             }
-            MetadataState::Gone => return None,
-            MetadataState::Ready => {
+            // A flag that is always set must not cause a request for each packet.
+            MetadataState::Gone(at) if now < at => return None,
+            MetadataState::Ready | MetadataState::Gone(_) => {
                 self.since = now;
                 if self.open > 0 {
                     self.pause = Duration::ZERO;
@@ -257,7 +279,7 @@ impl Trace {
         }
         if now >= self.since + limits::METADATA_TIME {
             self.metadata_state = MetadataState::Ready;
-            self.vain = Some(self.total);
+            self.vain = true;
             return true;
         }
         self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
@@ -280,7 +302,13 @@ impl Trace {
             self.head.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         }
         self.total = self.total.saturating_add(bytes.len() as u64);
+        self.vain = false;
         restart
+    }
+
+    /// Whether more metadata changes what identifies the trace.
+    pub(super) const fn is_unidentified(&self) -> bool {
+        self.head.len() < limits::IDENTITY
     }
 
     /// Identifies the trace.
@@ -306,6 +334,20 @@ mod tests {
         again[25..29].fill(0xee);
         assert!(trace.append(&again));
         assert_eq!(trace.total, 4096);
+    }
+
+    #[test]
+    fn after_a_vain_wait_packets_wait_again_when_metadata_comes() {
+        let metadata: Vec<u8> = (0..400u32).map(|i| (i % 251) as u8).collect();
+        let mut trace = Trace::new(Duration::ZERO);
+        trace.append(&metadata);
+        let waits = Some(Waits { since: Duration::ZERO, pause: FIRST_PAUSE });
+        assert!(trace.may_wait(Duration::ZERO, waits));
+        assert!(!trace.may_wait(limits::METADATA_TIME, waits));
+        assert!(!trace.may_wait(limits::METADATA_TIME, None), "nor do others");
+        // The same number of bytes again.
+        assert!(trace.append(&metadata) && trace.total == 400);
+        assert!(trace.may_wait(limits::METADATA_TIME, None));
     }
 
     #[test]

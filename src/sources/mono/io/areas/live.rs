@@ -3,15 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::finder::Report;
+use super::finder::{Found, Report};
 use super::open::Area;
 use crate::clock::now;
-use crate::contract::{Control, Update};
-use crate::contract::{OwnSink, Sinks};
+use crate::contract::{Control, Peer, PeerMaker};
+use crate::host::Program;
 use crate::model::{Charge, Departure};
 use crate::sources::mono::area::{Access, Meter, PAGE, Refusal};
 use crate::sources::mono::limits;
-use crate::sources::mono::process::{Facts, Processes, Way};
+use crate::sources::mono::process::{Processes, Way};
 use crate::store::LogThrottle;
 
 /// Readings between two charges of memory.
@@ -22,17 +22,18 @@ const AGAIN: u8 = 10;
 const NO_MODULE: &str =
     "not possible: no module of the process is connected: start it with --profile=apm";
 const ENDED: &str = "the process has ended";
+const ANOTHER: &str = "the process executes another program";
 
 /// The processes.
 pub(super) struct Live {
     processes: Arc<Processes>,
-    sinks: Arc<dyn Sinks>,
+    maker: PeerMaker,
     /// `mono.processes`.
     patterns: Vec<String>,
     read: HashMap<u32, Process>,
     /// Processes whose names are not among those. They are no instances, until a configuration
     /// wants them.
-    left_out: HashMap<u32, (Facts, Access, Option<Area>)>,
+    left_out: HashMap<u32, Found>,
     /// Processes that there was no room for.
     turned_away: HashSet<u32>,
     full: LogThrottle,
@@ -42,19 +43,20 @@ pub(super) struct Live {
 
 struct Process {
     start: u64,
+    program: Program,
     meter: Meter,
     area: Option<Area>,
-    sink: Box<dyn OwnSink>,
+    peer: Peer,
     ticks: u8,
     /// Readings since a limit turned it away.
     refused: u8,
 }
 
 impl Live {
-    pub(super) fn new(processes: Arc<Processes>, sinks: Arc<dyn Sinks>, charge: Charge) -> Self {
+    pub(super) fn new(processes: Arc<Processes>, maker: PeerMaker, charge: Charge) -> Self {
         Self {
             processes,
-            sinks,
+            maker,
             patterns: Vec::new(),
             read: HashMap::new(),
             left_out: HashMap::new(),
@@ -68,8 +70,8 @@ impl Live {
     /// instance.
     pub(super) fn configure(&mut self, patterns: &[String]) {
         self.patterns = patterns.to_vec();
-        for (_, (facts, access, area)) in std::mem::take(&mut self.left_out) {
-            self.report(Report::Found(Box::new(facts), access, area));
+        for (_, found) in std::mem::take(&mut self.left_out) {
+            self.found(found);
         }
     }
 
@@ -77,41 +79,54 @@ impl Live {
     pub(super) fn report(&mut self, report: Report) {
         match report {
             Report::Gone(pid, start) => self.gone(pid, start),
-            Report::Found(facts, access, area) => {
-                if self.read.get(&facts.pid).is_some_and(|known| known.start != facts.start) {
-                    self.gone(facts.pid, 0);
-                }
-                match self.read.get_mut(&facts.pid) {
-                    Some(known) => {
-                        known.meter.access(access);
-                        known.area = area;
-                        known.tick();
-                    }
-                    None => self.found(*facts, access, area),
-                }
-            }
+            Report::Found(found) => self.found(*found),
         }
     }
 
-    fn found(&mut self, facts: Facts, access: Access, area: Option<Area>) {
+    fn found(&mut self, mut found: Found) {
+        let (pid, start) = (found.facts.pid, found.facts.start);
+        match self.read.get_mut(&pid) {
+            Some(known) if known.start != start => self.gone(pid, 0),
+            Some(known) if !found.program.is_another(&known.program) => return known.found(found),
+            Some(_) => self.another(pid),
+            None => {}
+        }
+        if let Some(old) = self.left_out.remove(&pid).filter(|old| old.facts.start == start) {
+            if found.program.is_another(&old.program) {
+                found.facts.older = false;
+            } else if found.was_open() {
+                found.area = old.area;
+            }
+        }
+        if found.was_open() && found.area.is_none() {
+            // It was not taken when it was opened.
+            self.turned_away.insert(pid);
+            return;
+        }
+        self.begin(found);
+    }
+
+    fn begin(&mut self, found: Found) {
+        let pid = found.facts.pid;
         if self.room() == 0 {
-            self.turned_away.insert(facts.pid);
+            self.turned_away.insert(pid);
             if let Some(n) = self.full.allow(now().monotonic) {
                 let more = LogThrottle::more(n);
                 log::warn!("mono: more than {} processes: not read{more}", limits::AREAS);
             }
             return;
         }
-        if !facts.matches(&self.patterns) {
-            self.left_out.insert(facts.pid, (facts, access, area));
+        self.turned_away.remove(&pid);
+        if !found.facts.matches(&self.patterns) {
+            self.left_out.insert(pid, found);
             return;
         }
-        let (pid, start) = (facts.pid, facts.start);
+        let Found { facts, access, area, program } = found;
+        let (start, peer) = (facts.start, self.maker.make());
         let meter = Meter::new(self.processes.seat(Way::Area, facts), access);
-        let mut process =
-            Process { start, meter, area, sink: self.sinks.open(), ticks: 0, refused: 0 };
-        process.sink.at(now());
-        process.meter.start(&mut *process.sink);
+        let mut process = Process { start, program, meter, area, peer, ticks: 0, refused: 0 };
+        process.peer.at(now());
+        process.meter.start(&mut process.peer);
         process.tick();
         self.read.insert(pid, process);
     }
@@ -132,7 +147,7 @@ impl Live {
     /// A process has ended; `start` 0: whichever has the id.
     fn gone(&mut self, pid: u32, start: u64) {
         self.turned_away.remove(&pid);
-        if self.left_out.get(&pid).is_some_and(|(facts, ..)| facts.start == start || start == 0) {
+        if self.left_out.get(&pid).is_some_and(|old| old.facts.start == start || start == 0) {
             self.left_out.remove(&pid);
         }
         if self.read.get(&pid).is_some_and(|known| known.start == start || start == 0)
@@ -141,6 +156,15 @@ impl Live {
             // The page outlives the process, with all that it has counted.
             known.tick();
             known.end(true, ENDED);
+        }
+    }
+
+    /// A process executes another program.
+    fn another(&mut self, pid: u32) {
+        if let Some(mut known) = self.read.remove(&pid) {
+            known.tick();
+            known.meter.another();
+            known.end(false, ANOTHER);
         }
     }
 
@@ -153,30 +177,46 @@ impl Live {
     /// Ends all without a fault.
     pub(super) fn end(&mut self, why: &'static str) {
         for (_, mut process) in self.read.drain() {
-            process.sink.at(now());
+            process.peer.at(now());
             process.end(false, why);
         }
     }
 }
 
 impl Process {
+    /// The same program can be read otherwise than before.
+    fn found(&mut self, found: Found) {
+        let was_open = found.was_open();
+        self.program.seen(found.program);
+        if was_open {
+            return;
+        }
+        if self.area.is_some() {
+            // It has what was counted until now.
+            self.tick();
+        }
+        self.meter.access(found.access);
+        self.area = found.area;
+        self.tick();
+    }
+
     fn tick(&mut self) {
-        let Self { meter, area, sink, ticks, refused, .. } = self;
-        sink.at(now());
-        if sink.refused() {
+        let Self { meter, area, peer, ticks, refused, .. } = self;
+        peer.at(now());
+        if peer.refused() {
             *refused += 1;
             if *refused < AGAIN {
                 return;
             }
             *refused = 0;
-            meter.restart(&mut **sink);
+            meter.restart(peer);
         }
         let mut page = [0; PAGE];
         if let Some(open) = &*area {
             let fault = match open.read(&mut page) {
                 Ok(()) => {
-                    sink.read(PAGE);
-                    meter.read(&page, &mut **sink).err()
+                    peer.count_io(PAGE, 0);
+                    meter.read(&page, peer).err()
                 }
                 // The process has ended, which the next scan sees.
                 Err(_) => None,
@@ -191,22 +231,22 @@ impl Process {
                 }
             }
         }
-        meter.tick(&mut **sink);
-        for request in sink.requests() {
+        meter.tick(peer);
+        for request in peer.requests() {
             if let Control::Request(control, _) = request {
-                sink.update(Update::Answer { control, text: NO_MODULE.to_owned() });
+                peer.answer(control, NO_MODULE.to_owned());
             }
         }
         // There are no records; this charges the memory of new metrics.
         *ticks = ticks.wrapping_add(1);
         if *ticks % FLUSH == 1 {
-            sink.flush();
+            peer.flush();
         }
     }
 
     fn end(mut self, ended: bool, why: &'static str) {
-        self.meter.end(ended, why, &mut *self.sink);
-        self.sink.end(Departure::regular(why));
+        self.meter.end(ended, why, &mut self.peer);
+        self.peer.end(Departure::regular(why));
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn start(
     net: &Net,
 ) {
     let charge = Charge::new(Arc::clone(peers.memory()), Purpose::Definitions);
-    let live = Live::new(processes, peers.sinks(false), charge);
+    let live = Live::new(processes, peers.maker(false), charge);
     let (sender, reports) = unbounded_channel();
     let finder = Finder::new(Arc::clone(host), sender);
     let place = host.host().add(Arc::new(finder.clone()), Some(AREAS));
@@ -70,7 +70,7 @@ impl Task {
                 _ = ticks.tick() => {
                     self.live.tick();
                     for pid in self.live.again() {
-                        self.finder.known().forget(pid);
+                        self.finder.known().forget(pid, || {});
                         self.place.again(pid);
                     }
                 }

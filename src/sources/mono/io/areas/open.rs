@@ -9,7 +9,7 @@ use pmda::process::leaves_reserve;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
-use crate::host::{Glance, ProcDir, file_system, folder_in, path_of};
+use crate::host::{Glance, Mapped, ProcDir, file_system, folder_in, path_of};
 use crate::sources::mono::area::{Access, Mapping, PAGE, mapping, runtime};
 use crate::sources::mono::limits;
 
@@ -35,29 +35,52 @@ impl Area {
     }
 }
 
-/// Looks at a process, and opens its area. Without access it is none of Mono, as far as this user can
-/// see.
+/// How a process of Mono can be read.
+#[derive(Debug)]
+pub(super) struct Sight {
+    pub(super) access: Access,
+    /// The file of an area that is open.
+    pub(super) file: Option<Mapped>,
+    /// `None` of one that is open: it was open already.
+    pub(super) area: Option<Area>,
+}
+
+impl Sight {
+    const fn open(file: Mapped, area: Option<Area>) -> Self {
+        Self { access: Access::Open, file: Some(file), area }
+    }
+
+    const fn closed(access: Access) -> Self {
+        Self { access, file: None, area: None }
+    }
+}
+
+/// Looks at a process, and opens its area, unless it is the one that is open already. `None`: it is none of
+/// Mono, as far as this user can see.
 pub(super) fn look(
     glance: &Glance,
+    open: Option<Mapped>,
     owner: impl FnOnce(u32) -> String,
-) -> (Option<Access>, Option<Area>) {
+) -> Option<Sight> {
     let (process, number, uid) = (glance.process(), glance.inner_pid(), glance.status().uid);
+    let denied = || Sight::closed(Access::denied(&owner(uid)));
     match glance.maps() {
-        Some(maps) => match mapping(maps, number) {
-            Some(mapping) => match mapped(process, &mapping) {
-                Some(area) => (Some(Access::Open), Some(area)),
-                None => (Some(Access::denied(&owner(uid))), None),
-            },
-            None => (runtime(maps).then(Access::absent), None),
-        },
-        // Its files are hidden from this user.
-        None => match named(number, process.pid(), uid) {
-            Ok(area) => (Some(Access::Open), Some(area)),
-            Err(Errno::ACCESS) => (Some(Access::denied(&owner(uid))), None),
-            Err(_) if glance.stat().comm.starts_with(b"mono") => {
-                (Some(Access::denied(&owner(uid))), None)
+        Some(maps) => {
+            let Some(mapping) = mapping(maps, number) else {
+                return runtime(maps).then(|| Sight::closed(Access::absent()));
+            };
+            let file = (mapping.device, mapping.inode);
+            if open == Some(file) {
+                return Some(Sight::open(file, None));
             }
-            Err(_) => (None, None),
+            let area = mapped(process, &mapping);
+            Some(area.map_or_else(denied, |area| Sight::open(file, Some(area))))
+        }
+        // Its files are hidden from this user.
+        None => match named(number, process.pid(), uid, open) {
+            Ok(sight) => Some(sight),
+            Err(Errno::ACCESS) => Some(denied()),
+            Err(_) => glance.stat().comm.starts_with(b"mono").then(denied),
         },
     }
 }
@@ -112,7 +135,7 @@ fn open(found: &OwnedFd) -> Result<Area, Errno> {
 
 /// The area of this name, of a process in our own pid namespace whose user it belongs to. It is on
 /// the device of its folder: a user may mount something over a file of his.
-fn named(number: u32, pid: u32, user: u32) -> Result<Area, Errno> {
+fn named(number: u32, pid: u32, user: u32, known_as: Option<Mapped>) -> Result<Sight, Errno> {
     if number != pid {
         return Err(Errno::NOENT);
     }
@@ -130,7 +153,9 @@ fn named(number: u32, pid: u32, user: u32) -> Result<Area, Errno> {
     {
         return Err(Errno::NOENT);
     }
-    open(&found)
+    let file = (device(&stat), stat.stx_ino);
+    let area = if known_as == Some(file) { None } else { Some(open(&found)?) };
+    Ok(Sight::open(file, area))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Rows of a table whose names are known.
 
-use crate::contract::Sink;
-use crate::contract::Update;
+use crate::contract::Peer;
 use crate::model::{RowItem, TableId};
 use crate::runtimes::bind;
 
@@ -37,29 +36,29 @@ impl<const R: usize, const N: usize> Fixed<R, N> {
     }
 
     /// All rows exist, those of 0 included.
-    pub(in crate::sources::mono::runtime) fn start(&mut self, owner: &str, sink: &mut dyn Sink) {
+    pub(in crate::sources::mono::runtime) fn start(&mut self, owner: &str, peer: &mut Peer) {
         if std::mem::replace(&mut self.bound, true) {
             return;
         }
         for (slot, name) in (0..).zip(self.names) {
-            bind(self.table, owner, slot, (self.label, name), sink);
+            bind(self.table, owner, slot, (self.label, name), peer);
             for item in self.items {
-                sink.update(Update::RowCount { slot, item, more: 0 });
+                peer.row_add(slot, item, 0);
             }
         }
     }
 
     /// Reports the sums since the last report.
-    pub(in crate::sources::mono::runtime) fn report(&mut self, owner: &str, sink: &mut dyn Sink) {
+    pub(in crate::sources::mono::runtime) fn report(&mut self, owner: &str, peer: &mut Peer) {
         if !std::mem::take(&mut self.touched) {
             return;
         }
-        self.start(owner, sink);
+        self.start(owner, peer);
         for (slot, sums) in (0..).zip(&mut self.sums) {
             for (item, sum) in self.items.into_iter().zip(sums) {
                 let more = std::mem::take(sum);
                 if more > 0 {
-                    sink.update(Update::RowCount { slot, item, more });
+                    peer.row_add(slot, item, more);
                 }
             }
         }

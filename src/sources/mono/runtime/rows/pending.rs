@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::{FixedState, RandomState};
 
 use super::UNKNOWN;
-use crate::contract::Sink;
+use crate::contract::Peer;
 use crate::runtimes::{Layout, Rows};
 use crate::sources::mono::limits::PENDING_IDS;
 
@@ -42,7 +42,7 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
         owner: &str,
         force: bool,
         name: impl Fn(&K) -> Option<String>,
-        sink: &mut dyn Sink,
+        peer: &mut Peer,
     ) {
         let Self { sums, unknown, rows } = self;
         sums.retain(|key, more| {
@@ -52,7 +52,7 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
                 }
                 return !force;
             };
-            rows.add(owner, FixedState::default().hash_one(&*name), *more, sink, |key| {
+            rows.add(owner, FixedState::default().hash_one(&*name), *more, peer, |key| {
                 key.push_str(&name);
             });
             false
@@ -60,9 +60,9 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
         let more = std::mem::replace(unknown, [0; N]);
         if more != [0; N] {
             let hash = FixedState::default().hash_one(UNKNOWN);
-            rows.add(owner, hash, more, sink, |key| key.push_str(UNKNOWN));
+            rows.add(owner, hash, more, peer, |key| key.push_str(UNKNOWN));
         }
-        rows.report(sink);
+        rows.report(peer);
     }
 
     /// Nothing waits for a name.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::kit::{Process, Seen, capture, facts};
+use super::kit::{Params, Process, capture, facts};
+use crate::contract::Recorded;
 use crate::runtimes::clean;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::runtime::names::site;
@@ -50,15 +51,15 @@ fn instances(of: &Json) -> BTreeMap<String, u64> {
     all
 }
 
-fn collections(name: &str, gc: &Json, seen: &Seen) {
-    assert_eq!(seen.sums(m::GC_COUNT), sums(&gc["count"]), "{name}: collections");
+fn collections(name: &str, gc: &Json, seen: &Recorded) {
+    assert_eq!(seen.counted(m::GC_COUNT), sums(&gc["count"]), "{name}: collections");
     let mut times = sums(&gc["time_ns"]);
     if name.starts_with("m19") {
         // Threads finish what others began, which the other decoder does not know: it takes the
         // last START of the thread.
         times.insert("gen1".to_owned(), 67_058_399);
     }
-    assert_eq!(seen.sums(m::GC_TIME), times, "{name}: time");
+    assert_eq!(seen.counted(m::GC_TIME), times, "{name}: time");
     let words = |kind: &str| match kind {
         "major_concurrent_start" => "major_start".to_owned(),
         "major_concurrent_finish" => "major_finish".to_owned(),
@@ -69,42 +70,51 @@ fn collections(name: &str, gc: &Json, seen: &Seen) {
         let kinds = gc["by_kind"].as_object().unwrap();
         let wanted: BTreeMap<_, _> =
             kinds.iter().map(|(kind, of)| (words(kind), of[key].as_u64().unwrap())).collect();
-        assert_eq!(seen.sums(item), wanted, "{name}: {key}");
+        assert_eq!(seen.counted(item), wanted, "{name}: {key}");
     }
-    let histogram: u64 = seen.sums(m::PAUSES).values().sum();
+    let histogram: u64 = seen.counted(m::PAUSES).values().sum();
     assert_eq!(Some(histogram), gc["pauses"].as_u64(), "{name}: histogram");
-    assert_eq!(seen.get(m::SUSPENSION), gc["suspension_total_ns"].as_u64(), "{name}: suspension");
-    assert_eq!(seen.get(m::HEAP_RESIZES), gc["resizes"].as_u64(), "{name}: resizes");
-    assert_eq!(seen.get(m::HEAP_TOTAL), gc["heap_last"].as_u64(), "{name}: heap");
-    assert_eq!(seen.get(m::PAUSE_MAX).unwrap_or(0), gc["pause_max_ns"].as_u64().unwrap(), "{name}");
-    assert_eq!(seen.get(m::FINALIZED).unwrap_or(0), gc["finalized"].as_u64().unwrap(), "{name}");
-    let records = seen.records.iter().filter(|record| record.kind == m::GC);
-    let lengths: u64 = records.map(|record| record.get(m::P_PAUSE).parse::<u64>().unwrap()).sum();
+    assert_eq!(
+        seen.number(m::SUSPENSION),
+        gc["suspension_total_ns"].as_u64(),
+        "{name}: suspension"
+    );
+    assert_eq!(seen.number(m::HEAP_RESIZES), gc["resizes"].as_u64(), "{name}: resizes");
+    assert_eq!(seen.number(m::HEAP_TOTAL), gc["heap_last"].as_u64(), "{name}: heap");
+    assert_eq!(
+        seen.number(m::PAUSE_MAX).unwrap_or(0),
+        gc["pause_max_ns"].as_u64().unwrap(),
+        "{name}"
+    );
+    assert_eq!(seen.number(m::FINALIZED).unwrap_or(0), gc["finalized"].as_u64().unwrap(), "{name}");
+    let records = seen.records().into_iter().filter(|record| record.kind == m::GC);
+    let lengths: u64 = records.map(|record| record.param(m::P_PAUSE).parse::<u64>().unwrap()).sum();
     assert_eq!(Some(lengths), gc["pause_total_ns"].as_u64(), "{name}: records");
 }
 
-fn exceptions(name: &str, wanted: &Json, seen: &Seen) {
-    assert_eq!(seen.get(m::EXCEPTIONS), wanted["thrown"].as_u64(), "{name}: thrown");
-    assert_eq!(seen.sums(m::CLAUSE), sums(&wanted["clauses"]), "{name}: clauses");
-    assert_eq!(seen.sums(m::SITE_EXCEPTIONS), instances(&wanted["by_site"]), "{name}: sites");
+fn exceptions(name: &str, wanted: &Json, seen: &Recorded) {
+    assert_eq!(seen.number(m::EXCEPTIONS), wanted["thrown"].as_u64(), "{name}: thrown");
+    assert_eq!(seen.counted(m::CLAUSE), sums(&wanted["clauses"]), "{name}: clauses");
+    assert_eq!(seen.counted(m::SITE_EXCEPTIONS), instances(&wanted["by_site"]), "{name}: sites");
     let classes = instances(&wanted["by_class"]);
     if classes.keys().any(|class| class != "?") {
-        assert_eq!(seen.sums(m::EXCEPTION_TYPE), classes, "{name}: classes");
+        assert_eq!(seen.counted(m::EXCEPTION_TYPE), classes, "{name}: classes");
     }
-    let records = seen.records.iter().filter(|record| record.kind == m::EXCEPTION).count() as u64;
-    let missed = seen.get(m::MISSED).unwrap();
+    let records =
+        seen.records().into_iter().filter(|record| record.kind == m::EXCEPTION).count() as u64;
+    let missed = seen.number(m::MISSED).unwrap();
     assert_eq!(Some(records + missed), wanted["thrown"].as_u64(), "{name}: records");
 }
 
-fn locks(name: &str, wanted: &Json, seen: &Seen) {
+fn locks(name: &str, wanted: &Json, seen: &Recorded) {
     let events = &wanted["events"];
     let count = |of: &Json| of.as_u64().unwrap_or_default();
-    assert_eq!(seen.get(m::CONTENTION_COUNT), Some(count(&events["contention"])), "{name}");
-    assert_eq!(seen.get(m::CONTENTION_FAILED), Some(count(&events["fail"])), "{name}: failed");
-    assert_eq!(seen.get(m::CONTENTION_TIME), wanted["wait_ns"].as_u64(), "{name}: time");
-    assert_eq!(seen.sums(m::LOCK_COUNT), instances(&wanted["by_site"]), "{name}: sites");
-    assert_eq!(seen.sums(m::LOCK_TIME), instances(&wanted["by_site_ns"]), "{name}: site times");
-    let histogram: u64 = seen.sums(m::CONTENTIONS).values().sum();
+    assert_eq!(seen.number(m::CONTENTION_COUNT), Some(count(&events["contention"])), "{name}");
+    assert_eq!(seen.number(m::CONTENTION_FAILED), Some(count(&events["fail"])), "{name}: failed");
+    assert_eq!(seen.number(m::CONTENTION_TIME), wanted["wait_ns"].as_u64(), "{name}: time");
+    assert_eq!(seen.counted(m::LOCK_COUNT), instances(&wanted["by_site"]), "{name}: sites");
+    assert_eq!(seen.counted(m::LOCK_TIME), instances(&wanted["by_site_ns"]), "{name}: site times");
+    let histogram: u64 = seen.counted(m::CONTENTIONS).values().sum();
     assert_eq!(histogram + count(&wanted["open"]), count(&events["contention"]), "{name}");
 }
 
@@ -117,7 +127,7 @@ fn handles(of: &Json) -> BTreeMap<String, u64> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
-fn truth(name: &str, truth: &Json, options: &str, seen: &Seen) {
+fn truth(name: &str, truth: &Json, options: &str, seen: &Recorded) {
     let count = |key: &str| truth[key].as_u64();
     let has = |word: &str| options.split([',', ':']).any(|option| option == word);
     if has("gc") {
@@ -130,28 +140,28 @@ fn truth(name: &str, truth: &Json, options: &str, seen: &Seen) {
         (has("exception"), count("thrown_objects"), count("rethrown"))
     {
         // The runtime itself throws one when the console is set up.
-        assert_eq!(seen.get(m::EXCEPTIONS), Some(objects + again + 1), "{name}");
+        assert_eq!(seen.number(m::EXCEPTIONS), Some(objects + again + 1), "{name}");
     }
     if let (true, Some(a), Some(b)) = (has("monitor"), count("wait_a_us"), count("wait_b_us")) {
-        let times = seen.sums(m::LOCK_TIME);
+        let times = seen.counted(m::LOCK_TIME);
         for (method, us) in [("Truth:WaitA()", a), ("Truth:WaitB()", b)] {
             let (seen, own) = (times[method] as f64, us as f64 * 1000.0);
             assert!((seen - own).abs() < own / 1000.0, "{name}: {method} {seen} {own}");
         }
         let tries = count("contended_a").unwrap() + count("contended_b").unwrap();
         let all = tries + count("try_failed").unwrap();
-        assert_eq!(seen.get(m::CONTENTION_COUNT), Some(all), "{name}");
+        assert_eq!(seen.number(m::CONTENTION_COUNT), Some(all), "{name}");
     }
     if let Some(threads) = count("threads").filter(|_| truth["mode"] == "threads") {
-        assert_eq!(seen.get(m::THREADS_CREATED), Some(threads), "{name}");
+        assert_eq!(seen.number(m::THREADS_CREATED), Some(threads), "{name}");
     }
     if let (Some(created), Some(unloaded)) = (count("created"), count("unloaded")) {
-        assert_eq!(seen.get(m::DOMAINS), Some(1 + created - unloaded), "{name}");
+        assert_eq!(seen.number(m::DOMAINS), Some(1 + created - unloaded), "{name}");
     }
 }
 
 /// All facts of a capture.
-fn compare(name: &str, seen: &Seen) {
+fn compare(name: &str, seen: &Recorded) {
     let facts = facts(name).unwrap();
     let options = facts["header"]["args"].as_str().unwrap();
     if facts["gc"]["events"].is_object() {
@@ -165,12 +175,12 @@ fn compare(name: &str, seen: &Seen) {
     }
     if facts["alloc"].is_object() {
         let alloc = &facts["alloc"];
-        assert_eq!(seen.get(m::ALLOC_OBJECTS), alloc["objects"].as_u64(), "{name}");
-        assert_eq!(seen.get(m::ALLOC_BYTES), alloc["bytes"].as_u64(), "{name}");
-        let total: u64 = seen.sums(m::ALLOC_TYPE_COUNT).values().sum();
+        assert_eq!(seen.number(m::ALLOC_OBJECTS), alloc["objects"].as_u64(), "{name}");
+        assert_eq!(seen.number(m::ALLOC_BYTES), alloc["bytes"].as_u64(), "{name}");
+        let total: u64 = seen.counted(m::ALLOC_TYPE_COUNT).values().sum();
         assert_eq!(Some(total), alloc["objects"].as_u64(), "{name}");
         for (class, n) in instances(&alloc["by_class"]) {
-            assert_eq!(seen.sums(m::ALLOC_TYPE_COUNT).get(&class), Some(&n), "{name}: {class}");
+            assert_eq!(seen.counted(m::ALLOC_TYPE_COUNT).get(&class), Some(&n), "{name}: {class}");
         }
     }
     let made = sums(&facts["gc"]["handles"]);
@@ -179,13 +189,13 @@ fn compare(name: &str, seen: &Seen) {
     }
     if let Some(last) = facts["heapshots"].as_array().and_then(|shots| shots.last()) {
         let shots = facts["heapshots"].as_array().unwrap().len() as u64;
-        assert_eq!(seen.get(m::HEAP_SHOTS), Some(shots), "{name}");
+        assert_eq!(seen.number(m::HEAP_SHOTS), Some(shots), "{name}");
         let [bytes, objects] =
-            [m::LIVE_BYTES, m::LIVE_OBJECTS].map(|item| seen.sums(item).values().sum::<u64>());
+            [m::LIVE_BYTES, m::LIVE_OBJECTS].map(|item| seen.counted(item).values().sum::<u64>());
         assert_eq!(Some(bytes), last["bytes"].as_u64(), "{name}");
         assert_eq!(Some(objects), last["objects"].as_u64(), "{name}");
         for (class, n) in instances(&last["top"]) {
-            assert_eq!(seen.sums(m::LIVE_BYTES).get(&class), Some(&n), "{name}: {class}");
+            assert_eq!(seen.counted(m::LIVE_BYTES).get(&class), Some(&n), "{name}: {class}");
         }
     }
     let metadata = sums(&facts["metadata"]);
@@ -193,9 +203,9 @@ fn compare(name: &str, seen: &Seen) {
         let count = |act: &str| metadata.get(&format!("{act}_{what}")).copied().unwrap_or(0);
         Some(count("load") - count("unload"))
     };
-    assert_eq!(seen.get(m::DOMAINS), now("domain"), "{name}");
-    assert_eq!(seen.get(m::ASSEMBLIES), now("assembly"), "{name}");
-    assert_eq!(seen.get(m::CLASSES), now("class"), "{name}");
+    assert_eq!(seen.number(m::DOMAINS), now("domain"), "{name}");
+    assert_eq!(seen.number(m::ASSEMBLIES), now("assembly"), "{name}");
+    assert_eq!(seen.number(m::CLASSES), now("class"), "{name}");
     // A program that was killed could not say.
     if facts["truth"].is_object() {
         truth(name, &facts["truth"], options, seen);
@@ -213,7 +223,7 @@ fn captures_have_what_their_programs_counted() {
         // As a connection brings them: parts of flushes.
         let pieces = Process::read(&bytes, 4000);
         compare(name, &pieces.seen);
-        let times: Vec<_> = pieces.seen.records.iter().map(|record| record.stamp).collect();
+        let times: Vec<_> = pieces.seen.records().into_iter().map(|record| record.stamp).collect();
         assert!(times.is_sorted(), "{name}: records of a flush are in the order of time");
     }
     assert!(found > 12, "where have the captures gone?");
@@ -224,7 +234,7 @@ fn a_stream_without_heavy_options_needs_little_memory() {
     for name in CAPTURES {
         let Some(bytes) = capture(name) else { continue };
         let process = Process::read(&bytes, 4000);
-        if process.seen.get(m::ALLOC_OBJECTS).is_some() {
+        if process.seen.number(m::ALLOC_OBJECTS).is_some() {
             continue;
         }
         let held = process.runtime.memory();

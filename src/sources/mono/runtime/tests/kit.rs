@@ -1,6 +1,6 @@
-//! A process whose stream is read, and a sink that has its values by name.
+//! A process whose stream is read, and a peer that has its values by name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -10,101 +10,25 @@ use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::super::{Names, Runtime};
-use crate::contract::Sink;
-use crate::contract::{EventValue, ParamId, Update};
-use crate::model::{EventKindId, MetricItem, ParamItem, RowItem, Stamp, TableId, Value};
+use crate::contract::{Recorded, RecordedEvent};
+use crate::model::{ParamItem, Stamp};
+use crate::sources::Source;
+use crate::sources::mono::Mono;
+use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{
     Act, BadBuffer, Buffer, Decoder, Event, Header, Visitor, gc, sync,
 };
 
-/// A record: kind, time and parameters as texts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
-    pub(super) kind: EventKindId,
-    pub(super) stamp: Stamp,
-    params: BTreeMap<u16, String>,
-}
-
-impl Record {
+/// Parameters of records by their items.
+pub(super) trait Params {
     /// A parameter, or an empty text.
-    pub(super) fn get(&self, item: ParamItem) -> &str {
-        self.params.get(&item.get()).map_or("", String::as_str)
-    }
+    fn param(&self, item: ParamItem) -> &str;
 }
 
-/// The values that updates result in.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    values: BTreeMap<u16, u64>,
-    slots: BTreeMap<(usize, u32), String>,
-    rows: BTreeMap<(RowItem, String), u64>,
-    pub(super) records: Vec<Record>,
-    pub(super) updates: usize,
-}
-
-impl Seen {
-    /// A value.
-    pub(super) fn get(&self, item: MetricItem) -> Option<u64> {
-        self.values.get(&item.get()).copied()
-    }
-
-    /// All rows of a metric that have a value, by name without the process's.
-    pub(super) fn rows(&self, item: RowItem) -> BTreeMap<String, u64> {
-        let of = self.rows.iter().filter(|((i, _), _)| *i == item);
-        of.map(|((_, key), n)| (key.strip_prefix("p:1::").unwrap_or(key).to_owned(), *n)).collect()
-    }
-
-    /// Those that are not 0.
-    pub(super) fn sums(&self, item: RowItem) -> BTreeMap<String, u64> {
-        self.rows(item).into_iter().filter(|(_, n)| *n > 0).collect()
-    }
-
-    fn key(&self, table: TableId, slot: u32) -> String {
-        self.slots.get(&(table.index(), slot)).cloned().expect("a bound slot")
-    }
-}
-
-impl Sink for Seen {
-    fn update(&mut self, update: Update<'_>) {
-        self.updates += 1;
-        match update {
-            Update::Count { item, more } => *self.values.entry(item.get()).or_default() += more,
-            Update::Set { item, value: Value::U64(value) } => {
-                self.values.insert(item.get(), value);
-            }
-            Update::Unset { item } => drop(self.values.remove(&item.get())),
-            Update::Row { table, slot, key } => {
-                let key = key.expect("rows of processes have keys");
-                assert!(!key.contains(char::is_whitespace), "{key:?}");
-                self.slots.insert((table.index(), slot), key.to_owned());
-            }
-            Update::RowCount { slot, item, more } => {
-                let key = self.key(item.table(), slot);
-                *self.rows.entry((item, key)).or_default() += more;
-            }
-            Update::RowSet { slot, item, value } => {
-                let key = self.key(item.table(), slot);
-                self.rows.insert((item, key), value);
-            }
-            Update::RowUnset { slot, item } => {
-                let key = self.key(item.table(), slot);
-                self.rows.remove(&(item, key));
-            }
-            Update::FreeRows { table } => self.slots.retain(|(of, _), _| *of != table.index()),
-            Update::Event { kind, stamp, params, .. } => {
-                let text = |value: &EventValue<'_>| match value {
-                    EventValue::Number(n) => n.to_string(),
-                    EventValue::Text(text) => (*text).to_owned(),
-                };
-                let item = |id: ParamId| match id {
-                    ParamId::Item(item) => item.get(),
-                    ParamId::Slot(_) => panic!("not one of the source's"),
-                };
-                let params = params.iter().map(|p| (item(p.id), text(&p.value))).collect();
-                self.records.push(Record { kind, stamp, params });
-            }
-            _ => {}
-        }
+impl Params for RecordedEvent {
+    fn param(&self, item: ParamItem) -> &str {
+        let def = m::PARAMS.iter().find(|def| def.item == item).unwrap();
+        self.get(def.name).unwrap_or_default()
     }
 }
 
@@ -135,14 +59,26 @@ impl Names for Known {
 }
 
 /// One process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Process {
     pub(super) runtime: Runtime,
-    pub(super) seen: Seen,
+    pub(super) seen: Recorded,
     pub(super) names: Known,
     thread: u64,
     /// Seconds of the monotonic clock.
     now: u64,
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        Self {
+            runtime: Runtime::default(),
+            seen: Recorded::new(&Mono::TABLE),
+            names: Known::default(),
+            thread: 0,
+            now: 0,
+        }
+    }
 }
 
 /// Times are ns since 1970 here.

@@ -1,6 +1,6 @@
 //! Event records.
 
-use super::kit::{Process, collection};
+use super::kit::{Params, Process, collection};
 use crate::model::Stamp;
 use crate::sources::mono::limits::{RECORD_STACK, RECORDS_A_SECOND, WAITING_RECORDS};
 use crate::sources::mono::metrics as m;
@@ -18,10 +18,10 @@ fn records_of_a_flush_are_in_the_order_of_time() {
     [5, 7, 9].iter().for_each(|time| threw(&mut p, 1, time * SECOND));
     [4, 6, 8].iter().for_each(|time| threw(&mut p, 2, time * SECOND));
     p.report();
-    assert!(p.seen.records.is_empty(), "older ones may come");
+    assert!(p.seen.records().is_empty(), "older ones may come");
     threw(&mut p, 3, 3 * SECOND);
     p.flush(7 * SECOND);
-    let times = |p: &Process| p.seen.records.iter().map(|r| r.stamp.sec).collect::<Vec<_>>();
+    let times = |p: &Process| p.seen.records().into_iter().map(|r| r.stamp.sec).collect::<Vec<_>>();
     assert_eq!(times(&p), [3, 4, 5, 6, 7]);
     (0..4).for_each(|_| p.tick());
     assert_eq!(times(&p), [3, 4, 5, 6, 7, 8, 9], "nothing waits for ever");
@@ -43,13 +43,13 @@ fn a_record_has_what_is_known() {
     p.flush(5 * SECOND);
     let all: Vec<_> = p
         .seen
-        .records
+        .records()
         .iter()
         .map(|r| {
             let params = [m::P_SITE, m::P_THREAD, m::P_THREAD_NAME, m::P_STACK, m::P_LOCK];
             let more = [m::P_RESULT, m::P_DURATION, m::P_KIND, m::P_PAUSE, m::P_SUSPENSION];
             let rest = [m::P_GENERATION, m::P_AFTER];
-            let texts = params.iter().chain(&more).chain(&rest).map(|item| r.get(*item));
+            let texts = params.iter().chain(&more).chain(&rest).map(|item| r.param(*item));
             (r.kind, r.stamp, texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" "))
         })
         .collect();
@@ -89,7 +89,8 @@ fn a_thread_has_the_name_that_it_had_then() {
     p.flush(10 * SECOND);
     threw(&mut p, 11);
     p.flush(12 * SECOND);
-    let names: Vec<_> = p.seen.records.iter().map(|r| r.get(m::P_THREAD_NAME)).collect();
+    let records = p.seen.records();
+    let names: Vec<_> = records.iter().map(|r| r.param(m::P_THREAD_NAME)).collect();
     assert_eq!(names, ["customer", "", "worker", "worker", ""]);
 }
 
@@ -100,8 +101,11 @@ fn a_second_has_at_most_its_records_and_the_rest_is_counted() {
     (0..many).for_each(|n| p.event(1, SECOND + n, Event::Throw { object: 8, frames: &[] }));
     p.event(1, 2 * SECOND, Event::Throw { object: 8, frames: &[] });
     p.flush(3 * SECOND);
-    assert_eq!(p.seen.records.len() as u64, u64::from(RECORDS_A_SECOND) + 1);
-    assert_eq!((p.seen.get(m::MISSED), p.seen.get(m::EXCEPTIONS)), (Some(50), Some(many + 1)));
+    assert_eq!(p.seen.records().len() as u64, u64::from(RECORDS_A_SECOND) + 1);
+    assert_eq!(
+        (p.seen.number(m::MISSED), p.seen.number(m::EXCEPTIONS)),
+        (Some(50), Some(many + 1))
+    );
 }
 
 #[test]
@@ -113,7 +117,8 @@ fn stacks_and_waiting_records_are_bounded() {
     let frames: Vec<u64> = (1..=33).collect();
     p.event(1, SECOND, Event::Throw { object: 8, frames: &frames });
     p.flush(2 * SECOND);
-    let stack = p.seen.records[0].get(m::P_STACK);
+    let record = &p.seen.records()[0];
+    let stack = record.param(m::P_STACK);
     assert!(stack.len() <= RECORD_STACK && stack.ends_with(";Shop:Innermost ()"), "{stack}");
     for second in 2..20 {
         for n in 0..u64::from(RECORDS_A_SECOND) {
@@ -123,5 +128,5 @@ fn stacks_and_waiting_records_are_bounded() {
     let held = p.runtime.memory();
     assert!(held < WAITING_RECORDS * (33 * 8 + 128) + (64 << 10), "{held}");
     p.end();
-    assert_eq!(p.seen.records.len(), 1 + WAITING_RECORDS);
+    assert_eq!(p.seen.records().len(), 1 + WAITING_RECORDS);
 }

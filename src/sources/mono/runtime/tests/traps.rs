@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::kit::{Process, collection};
-use crate::contract::Sink;
-use crate::contract::Update;
+use super::kit::{Params, Process, collection};
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Act, Event, clause, gc, monitor};
 
@@ -31,10 +29,10 @@ fn a_pause_begins_when_the_lock_is_held_not_when_it_is_asked_for() {
     p.collect(2, 2000, &collection(0));
     p.collect(1, 9000, collection(0).get(1..).unwrap());
     p.flush(10_000);
-    assert_eq!(p.seen.sums(m::PAUSE_TOTAL), map([("minor", 120)]));
-    assert_eq!(p.seen.sums(m::PAUSE_COUNT), map([("minor", 2)]));
-    assert_eq!(p.seen.get(m::SUSPENSION), Some(20));
-    assert_eq!(p.seen.get(m::PAUSE_LAST), Some(60));
+    assert_eq!(p.seen.counted(m::PAUSE_TOTAL), map([("minor", 120)]));
+    assert_eq!(p.seen.counted(m::PAUSE_COUNT), map([("minor", 2)]));
+    assert_eq!(p.seen.number(m::SUSPENSION), Some(20));
+    assert_eq!(p.seen.number(m::PAUSE_LAST), Some(60));
 }
 
 #[test]
@@ -47,7 +45,7 @@ fn the_generation_of_other_steps_means_nothing() {
     );
     p.flush(2000);
     // END of another generation: the pause is still one of a minor collection.
-    assert_eq!(p.seen.sums(m::GC_COUNT), map([("gen0", 1)]));
+    assert_eq!(p.seen.counted(m::GC_COUNT), map([("gen0", 1)]));
 }
 
 #[test]
@@ -78,10 +76,11 @@ fn a_concurrent_major_collection_is_two_pauses() {
         ],
     );
     p.flush(2_000_000);
-    assert_eq!(p.seen.sums(m::PAUSE_TOTAL), map([("major_start", 50), ("major_finish", 30)]));
+    assert_eq!(p.seen.counted(m::PAUSE_TOTAL), map([("major_start", 50), ("major_finish", 30)]));
     assert_eq!(p.seen.rows(m::GC_COUNT), map([("gen0", 1), ("gen1", 1)]));
     assert_eq!(p.seen.rows(m::GC_TIME), map([("gen0", 10), ("gen1", 999_980)]));
-    let kinds: Vec<_> = p.seen.records.iter().map(|r| r.get(m::P_KIND).to_owned()).collect();
+    let kinds: Vec<_> =
+        p.seen.records().into_iter().map(|r| r.param(m::P_KIND).to_owned()).collect();
     assert_eq!(kinds, ["major_start", "major_finish"]);
 }
 
@@ -91,9 +90,9 @@ fn a_stop_without_a_collection_is_another_kind() {
     let steps = collection(0).into_iter().filter(|(step, _)| ![gc::START, gc::END].contains(step));
     p.collect(1, 1000, &steps.collect::<Vec<_>>());
     p.flush(2000);
-    assert_eq!(p.seen.sums(m::PAUSE_COUNT), map([("other", 1)]));
-    assert_eq!(p.seen.sums(m::GC_COUNT), map([]));
-    assert_eq!(p.seen.records[0].get(m::P_GENERATION), "");
+    assert_eq!(p.seen.counted(m::PAUSE_COUNT), map([("other", 1)]));
+    assert_eq!(p.seen.counted(m::GC_COUNT), map([]));
+    assert_eq!(p.seen.records()[0].param(m::P_GENERATION), "");
 }
 
 #[test]
@@ -118,8 +117,8 @@ fn the_collection_at_the_end_is_no_pause() {
         p.end();
         assert_eq!(p.seen.rows(m::GC_COUNT), map([("gen0", 1), ("gen1", 2)]));
         let counts = map([("major", 1), ("minor", 1)]);
-        assert_eq!(p.seen.sums(m::PAUSE_COUNT), counts, "{late}");
-        assert_eq!(p.seen.records.len(), 2);
+        assert_eq!(p.seen.counted(m::PAUSE_COUNT), counts, "{late}");
+        assert_eq!(p.seen.records().len(), 2);
     }
 }
 
@@ -135,7 +134,7 @@ fn a_rethrow_counts_again_and_the_innermost_frame_is_the_site() {
         p.event(1, 1002, Event::Clause { kind, index: 0, method: 1, object: 8 });
     }
     p.flush(2000);
-    assert_eq!(p.seen.get(m::EXCEPTIONS), Some(3));
+    assert_eq!(p.seen.number(m::EXCEPTIONS), Some(3));
     assert_eq!(p.seen.rows(m::SITE_EXCEPTIONS), map([("Shop.Cart:Add(int,string)", 2)]));
     assert_eq!(p.seen.rows(m::EXCEPTION_TYPE), map([]), "classes are not in the stream");
     let clauses = map([("catch", 1), ("fault", 0), ("filter", 0), ("finally", 2)]);
@@ -152,16 +151,19 @@ fn classes_need_allocations_and_follow_moves() {
     p.event(1, 3, Event::Throw { object: 8, frames: &[] });
     // The vtable and its class come later in the flush.
     p.report();
-    assert_eq!(p.seen.sums(m::EXCEPTION_TYPE), map([("?", 1)]));
+    assert_eq!(p.seen.counted(m::EXCEPTION_TYPE), map([("?", 1)]));
     p.event(2, 0, Event::Vtable { act: Act::Load, id: 50, domain: 1, class: 60 });
     p.report();
     p.event(3, 0, Event::Class { act: Act::Load, id: 60, image: 1, name: b"Shop.Empty" });
     p.flush(2000);
-    assert_eq!(p.seen.sums(m::EXCEPTION_TYPE), map([("?", 1), ("Shop.Empty", 1)]));
-    assert_eq!(p.seen.sums(m::ALLOC_TYPE_BYTES), map([("Shop.Empty", 24)]));
-    assert_eq!((p.seen.get(m::ALLOC_BYTES), p.seen.get(m::ALLOC_OBJECTS)), (Some(24), Some(1)));
-    assert_eq!(p.seen.records[0].get(m::P_TYPE), "Shop.Empty");
-    assert_eq!(p.seen.records[1].get(m::P_TYPE), "");
+    assert_eq!(p.seen.counted(m::EXCEPTION_TYPE), map([("?", 1), ("Shop.Empty", 1)]));
+    assert_eq!(p.seen.counted(m::ALLOC_TYPE_BYTES), map([("Shop.Empty", 24)]));
+    assert_eq!(
+        (p.seen.number(m::ALLOC_BYTES), p.seen.number(m::ALLOC_OBJECTS)),
+        (Some(24), Some(1))
+    );
+    assert_eq!(p.seen.records()[0].param(m::P_TYPE), "Shop.Empty");
+    assert_eq!(p.seen.records()[1].param(m::P_TYPE), "");
 }
 
 #[test]
@@ -183,13 +185,13 @@ fn a_wait_for_a_lock_ends_by_its_thread() {
     p.event(3, 3000, event(monitor::DONE, 80));
     p.event(4, 3000, event(monitor::CONTENTION, 80));
     p.flush(13_000_000);
-    assert_eq!(p.seen.get(m::CONTENTION_COUNT), Some(3));
-    assert_eq!(p.seen.get(m::CONTENTION_FAILED), Some(1));
-    assert_eq!(p.seen.get(m::CONTENTION_TIME), Some(12_000_000));
-    assert_eq!(p.seen.sums(m::LOCK_COUNT), map([("Shop:Wait()", 2)]));
-    assert_eq!(p.seen.sums(m::LOCK_TIME), map([("Shop:Wait()", 12_000_000)]));
-    assert_eq!(p.seen.sums(m::CONTENTIONS), map([("0-10", 1), ("10000-20000", 1)]));
-    assert_eq!(p.seen.records.len(), 1, "only the long one");
+    assert_eq!(p.seen.number(m::CONTENTION_COUNT), Some(3));
+    assert_eq!(p.seen.number(m::CONTENTION_FAILED), Some(1));
+    assert_eq!(p.seen.number(m::CONTENTION_TIME), Some(12_000_000));
+    assert_eq!(p.seen.counted(m::LOCK_COUNT), map([("Shop:Wait()", 2)]));
+    assert_eq!(p.seen.counted(m::LOCK_TIME), map([("Shop:Wait()", 12_000_000)]));
+    assert_eq!(p.seen.counted(m::CONTENTIONS), map([("0-10", 1), ("10000-20000", 1)]));
+    assert_eq!(p.seen.records().len(), 1, "only the long one");
 }
 
 #[test]
@@ -197,13 +199,13 @@ fn name_events_are_not_compiled_methods() {
     let mut p = Process::with("counter");
     (0..500).for_each(|id| p.method(id, "Shop:M ()"));
     p.report();
-    assert_eq!(p.seen.get(m::JIT_METHODS), None);
+    assert_eq!(p.seen.number(m::JIT_METHODS), None);
     p.runtime.counter("JIT", "Compiled methods", 912);
     p.runtime.counter("JIT", "Total time spent JITting", 5);
     p.runtime.counter("JIT", "Native code size", 70);
     p.runtime.counter("GC", "Native code size", 71);
     p.report();
-    let jit = [m::JIT_METHODS, m::JIT_TIME, m::JIT_CODE].map(|item| p.seen.get(item));
+    let jit = [m::JIT_METHODS, m::JIT_TIME, m::JIT_CODE].map(|item| p.seen.number(item));
     assert_eq!(jit, [Some(912), Some(500), Some(70)]);
 }
 
@@ -216,23 +218,23 @@ fn threads_of_the_runtime_are_not_the_programs() {
         p.event(id, 1, Event::Thread { act: Act::Load, id, name: b"" });
     }
     p.flush(10);
-    assert_eq!(p.seen.get(m::THREADS), Some(0), "names come later than loads");
+    assert_eq!(p.seen.number(m::THREADS), Some(0), "names come later than loads");
     for (id, name) in (0..).zip(names) {
         p.event(id, 2, Event::Thread { act: Act::Name, id, name });
     }
     p.flush(20);
     // The one that the program began with, which it has not created, and its own.
-    assert_eq!((p.seen.get(m::THREADS), p.seen.get(m::THREADS_CREATED)), (Some(2), Some(1)));
+    assert_eq!((p.seen.number(m::THREADS), p.seen.number(m::THREADS_CREATED)), (Some(2), Some(1)));
     // One never gets a name.
     (0..3).for_each(|_| p.tick());
-    assert_eq!((p.seen.get(m::THREADS), p.seen.get(m::THREADS_CREATED)), (Some(3), Some(2)));
+    assert_eq!((p.seen.number(m::THREADS), p.seen.number(m::THREADS_CREATED)), (Some(3), Some(2)));
     for id in [3, 5, 5, 77] {
         p.event(id, 3, Event::Thread { act: Act::Unload, id, name: b"" });
     }
     p.event(4, 3, Event::Thread { act: Act::Load, id: 99, name: b"" });
     p.event(4, 3, Event::Thread { act: Act::Unload, id: 99, name: b"" });
     p.flush(30);
-    assert_eq!((p.seen.get(m::THREADS), p.seen.get(m::THREADS_CREATED)), (Some(1), Some(3)));
+    assert_eq!((p.seen.number(m::THREADS), p.seen.number(m::THREADS_CREATED)), (Some(1), Some(3)));
 }
 
 #[test]
@@ -247,7 +249,7 @@ fn an_incomplete_heapshot_is_none() {
     // More references of the same object.
     p.event(1, 1, object(0));
     p.flush(2);
-    assert_eq!((p.seen.get(m::HEAP_SHOTS), p.seen.rows(m::LIVE_BYTES)), (Some(0), map([])));
+    assert_eq!((p.seen.number(m::HEAP_SHOTS), p.seen.rows(m::LIVE_BYTES)), (Some(0), map([])));
     p.event(1, 3, Event::HeapEnd);
     p.flush(4);
     assert_eq!(p.seen.rows(m::LIVE_BYTES), map([("Shop.Pear", 24)]));
@@ -257,12 +259,12 @@ fn an_incomplete_heapshot_is_none() {
     p.event(1, 6, object(24));
     p.event(1, 7, Event::HeapEnd);
     p.flush(8);
-    assert_eq!(p.seen.get(m::HEAP_SHOTS), Some(1));
+    assert_eq!(p.seen.number(m::HEAP_SHOTS), Some(1));
     // Another shot without it.
     p.event(1, 9, Event::HeapStart);
     p.event(1, 9, Event::HeapEnd);
     p.flush(10);
-    assert_eq!((p.seen.get(m::HEAP_SHOTS), p.seen.rows(m::LIVE_BYTES)), (Some(2), map([])));
+    assert_eq!((p.seen.number(m::HEAP_SHOTS), p.seen.rows(m::LIVE_BYTES)), (Some(2), map([])));
 }
 
 #[test]
@@ -271,7 +273,7 @@ fn what_a_stream_has_begins_at_0() {
     let of = |options| {
         let mut p = Process::with(options);
         p.report();
-        all.map(|item| p.seen.get(item).is_some())
+        all.map(|item| p.seen.number(item).is_some())
     };
     assert_eq!(of("counter"), [false; 5]);
     assert_eq!(of("exception"), [true, false, false, false, false]);
@@ -288,7 +290,7 @@ fn sums_of_a_program_have_no_kinds_and_wait_for_its_name() {
     p.flush(1600);
     assert_eq!(p.seen.rows(m::PROGRAM_GC_COUNT), map([]));
     let (table, key) = (m::PROGRAMS, Some("shop.exe"));
-    p.seen.update(Update::Row { table, slot: 0, key });
+    p.seen.row(table, 0, key);
     p.runtime.of_program(0, None);
     p.collect(1, 2000, &collection(1));
     p.event(1, 3000, Event::Monitor { event: monitor::CONTENTION, object: 8, frames: &[] });
@@ -315,7 +317,7 @@ fn what_is_lost_leaves_nothing_open() {
     p.event(1, 99_000, Event::Monitor { event: monitor::DONE, object: 8, frames: &[] });
     p.collect(1, 99_000, collection(1).get(4..).unwrap());
     p.flush(100_000);
-    assert_eq!(p.seen.get(m::CONTENTION_TIME), Some(0));
-    assert_eq!(p.seen.sums(m::PAUSE_COUNT), map([]));
-    assert_eq!(p.seen.sums(m::GC_TIME), map([]));
+    assert_eq!(p.seen.number(m::CONTENTION_TIME), Some(0));
+    assert_eq!(p.seen.counted(m::PAUSE_COUNT), map([]));
+    assert_eq!(p.seen.counted(m::GC_TIME), map([]));
 }

@@ -1,11 +1,12 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::contract::Update;
+use crate::contract::Recorded;
+use crate::sources::Source;
 use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::streams::record::TagValue;
 use crate::sources::profiler::streams::scan::Text;
+use crate::sources::profiler::{Profiler, metrics as m};
 
 #[test]
 fn self_time_is_what_children_did_not_take() {
@@ -228,29 +229,10 @@ fn before_the_dictionary_comes_the_first_word_is_believed_to_be_the_first_of_all
     assert_eq!(t.told(), [(1, 1, 299), (2, 2, 1)]);
 }
 
-/// Time by stack.
-#[derive(Default)]
-struct Rows(BTreeMap<u32, String>, BTreeMap<String, u64>);
-
-impl Sink for Rows {
-    fn update(&mut self, update: Update<'_>) {
-        match update {
-            Update::Row { slot, key, .. } => {
-                drop(self.0.insert(slot, key.unwrap_or_default().into()))
-            }
-            Update::FreeRows { .. } => self.0.clear(),
-            Update::RowCount { slot, more, .. } => {
-                *self.1.entry(self.0[&slot].clone()).or_default() += more / 1_000_000
-            }
-            _ => {}
-        }
-    }
-}
-
 #[test]
 fn a_silence_changes_nothing_but_memory() {
     let play = |silent: bool| {
-        let (mut t, mut rows) = (Traced::new(), Rows::default());
+        let (mut t, mut rows) = (Traced::new(), Recorded::new(&Profiler::TABLE));
         let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
         let name = |id: u8| [0, b'a' + id];
         (0..5).for_each(|id| assert!(words.put(Some(id.into()), Text::new(&name(id), 1)).1));
@@ -281,7 +263,7 @@ fn a_silence_changes_nothing_but_memory() {
         t.exit(203);
         t.end(210, INFO, true);
         t.0.report(&words, &mut rows, true);
-        rows.1
+        rows.rows(m::STACK_TIME)
     };
     let told = play(false);
     assert_eq!(told, play(true));
@@ -296,5 +278,8 @@ fn a_silence_changes_nothing_but_memory() {
         ("e,d", 1),
         ("e,c", 7),
     ];
-    assert_eq!(told, expected.into_iter().map(|(name, ms)| (name.to_owned(), ms)).collect());
+    assert_eq!(
+        told,
+        expected.into_iter().map(|(name, ms)| (name.to_owned(), ms * 1_000_000)).collect()
+    );
 }

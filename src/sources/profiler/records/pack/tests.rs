@@ -1,51 +1,13 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::contract::{EventValue, Update};
-use crate::model::{EventKindId, ValueType};
+use crate::contract::Recorded;
+use crate::sources::Source;
+use crate::sources::profiler::Profiler;
 use crate::sources::profiler::dictionary::interner::Interner;
 use crate::sources::profiler::records::call_record::PendingCall;
 use crate::sources::profiler::streams::record::{Params, Piece, Pointer};
 use crate::sources::profiler::streams::scan::Text;
-
-/// Packs all records, those of updates as the store does.
-struct Packing {
-    records: Batch,
-    takes: bool,
-}
-
-impl Sink for Packing {
-    fn update(&mut self, update: Update<'_>) {
-        let Update::Event { kind: m::CALL, stamp, flags, params } = update else { return };
-        self.records.record(stamp, flags);
-        for param in params {
-            let Some((pmid, ty)) = self.param(param.id) else { continue };
-            match param.value {
-                EventValue::Text(text) => {
-                    self.records.text(pmid, text.split('\0').next().expect("a first"));
-                }
-                EventValue::Number(bits) => self.records.number(pmid, ty, bits),
-            }
-        }
-    }
-
-    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
-        match id {
-            ParamId::Item(item) => {
-                let def = m::PARAMS.iter().find(|p| p.item == item)?;
-                Some((Pmid::new(60, 1, item.get()), def.ty))
-            }
-            // There was no room for the others.
-            ParamId::Slot(slot) => {
-                (slot < 1).then(|| (Pmid::new(60, 2, slot as u16), ValueType::Text))
-            }
-        }
-    }
-
-    fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch> {
-        (self.takes && kind == m::CALL).then_some(&mut self.records)
-    }
-}
 
 const WORDS: [&str; 12] = [
     "call.red",
@@ -85,8 +47,14 @@ fn a_packed_record_is_the_one_that_is_told() {
     }
     let names: Arc<[String]> = ["tenant".to_owned(), "user".to_owned()].into();
     let (mut told, mut packed) = (CallRecords::new(Arc::clone(&names)), CallRecords::new(names));
-    let [mut slow, mut fast] =
-        [false, true].map(|takes| Packing { records: Batch::default(), takes });
+    let [mut slow, mut fast] = [false, true].map(|packs| {
+        let peer = Recorded::new(&Profiler::TABLE);
+        let mut log = peer.log_mut();
+        // There is no room for the other names.
+        (log.packs, log.room) = (packs, 1);
+        drop(log);
+        peer
+    });
     let (values, mut seed) = (values(), 1_u32);
     let mut any = |below: usize| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -141,9 +109,9 @@ fn a_packed_record_is_the_one_that_is_told() {
         );
         told.emit(&copy, Some(method), &words, &mut slow);
         assert!(packed.pack(&call, call.is_error(&words), || Some(method), &words, &mut fast));
-        assert_eq!(slow.records.packed(), fast.records.packed(), "{call:?}");
-        slow.records.clear();
-        fast.records.clear();
+        fast.flush();
+        assert_eq!(slow.records(), fast.records(), "{call:?}");
+        [&slow, &fast].into_iter().for_each(|peer| peer.log_mut().events.clear());
         if n % 1_000 == 0 {
             packed.shrink();
         }

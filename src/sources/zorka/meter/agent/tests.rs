@@ -5,8 +5,10 @@ use serde_json::Value as Json;
 use test_kit::zorka::{Captured, capture, corpus, fib};
 
 use super::*;
+use crate::contract::Recorded;
 use crate::model::{RowItem, Stamp};
-use crate::sources::zorka::meter::testkit::Seen;
+use crate::sources::Source;
+use crate::sources::zorka::Zorka;
 use crate::sources::zorka::wire::body::{FLAG_ERROR, Record};
 use crate::sources::zorka::wire::{self, Content, Definition, unwrap};
 
@@ -23,12 +25,12 @@ fn at(seconds: u64) -> Now {
 struct Agent {
     meter: Meter,
     names: Names,
-    seen: Seen,
+    seen: Recorded,
 }
 
 impl Agent {
     fn new(settings: Settings) -> Self {
-        let (mut meter, mut seen) = (Meter::new(settings), Seen::default());
+        let (mut meter, mut seen) = (Meter::new(settings), Recorded::new(&Zorka::TABLE));
         meter.start("a1", "shop", &MergedLatencies::new(&Arc::default()), &mut seen);
         Self { meter, names: Names::new(&Arc::default()), seen }
     }
@@ -78,7 +80,7 @@ impl Agent {
     }
 
     fn row(&self, item: RowItem, key: &str) -> u64 {
-        self.seen.row(item, key).unwrap_or_else(|| panic!("no row {key}"))
+        self.seen.cell(item, key).unwrap_or_else(|| panic!("no row {key}"))
     }
 }
 
@@ -118,11 +120,11 @@ fn check(agent: &Agent, expected: &Json, file: &str) {
             (m::TYPE_CALLS, "calls"),
         ];
         for (item, name) in items {
-            let value = agent.row(item, &format!("a1::{kind}"));
+            let value = agent.row(item, kind);
             assert_eq!(value, number(&of[name]), "{file}: {kind} {name}");
         }
     }
-    let histogram: u64 = agent.seen.rows(m::TYPE_HISTOGRAM).map(|(_, n)| n).sum();
+    let histogram: u64 = agent.seen.rows(m::TYPE_HISTOGRAM).into_values().sum();
     assert_eq!(histogram, spans("count"), "{file}: histogram");
     for (class, of) in map("exceptions") {
         let once = map("exceptions_once").get(class).map_or(0, number);
@@ -130,7 +132,7 @@ fn check(agent: &Agent, expected: &Json, file: &str) {
         assert_eq!(agent.row(m::CLASS_COUNT, class), once, "{file}: {class} once");
     }
     let methods = map("methods");
-    assert_eq!(agent.seen.rows(m::METHOD_COUNT).count(), methods.len(), "{file}: methods");
+    assert_eq!(agent.seen.rows(m::METHOD_COUNT).len(), methods.len(), "{file}: methods");
     for (method, of) in methods {
         let items = [
             (m::METHOD_COUNT, "recs"),
@@ -140,7 +142,7 @@ fn check(agent: &Agent, expected: &Json, file: &str) {
             (m::METHOD_SELF_TIME, "self_ns"),
         ];
         for (item, name) in items {
-            let value = agent.seen.row(item, method).unwrap_or(0);
+            let value = agent.seen.cell(item, method).unwrap_or(0);
             assert_eq!(value, number(&of[name]), "{file}: {method} {name}");
         }
         let [time, total] =
@@ -148,7 +150,7 @@ fn check(agent: &Agent, expected: &Json, file: &str) {
         assert!(time <= total, "{file}: {method}: {time} {total}");
     }
     let own: u64 = methods.values().map(|of| number(&of["self_ns"])).sum();
-    let stacks: u64 = agent.seen.rows(m::STACK_TIME).map(|(_, ns)| ns).sum();
+    let stacks: u64 = agent.seen.rows(m::STACK_TIME).into_values().sum();
     // Negative self time of a single record is not carried to others with the same stack.
     assert!(stacks >= own && stacks <= own + 40 * 65_536, "{file}: {stacks} {own}");
 }
@@ -200,7 +202,7 @@ fn an_agent_that_is_silent_between_all_requests_counts_the_same() {
         agent.meter.tick(at(now + 86_401), &mut agent.seen);
         let memory = agent.meter.memory();
         assert!(memory <= size_of::<Meter>() + "a1".len() + "shop".len(), "{memory}");
-        assert_eq!(agent.seen.rows(m::TYPE_P50).count(), 0);
+        assert_eq!(agent.seen.rows(m::TYPE_P50).len(), 0);
     }
 }
 
@@ -266,13 +268,12 @@ fn overloads_are_one_method_unless_signatures_are_wanted() {
         agent.names.define_method(1, 1, 2, 3);
         agent.names.define_method(2, 1, 2, 4);
         agent.count(at(0), b"", &body(&[(NONE, 1, 50), (0, 2, 30)]));
-        let mut rows: Vec<_> = agent.seen.rows(m::METHOD_TIME).collect();
-        rows.sort_unstable();
+        let rows = agent.seen.rows(m::METHOD_TIME);
         let expected: &[(&str, u64)] = match signatures {
             true => &[("a.B.run()V", 50), ("a.B.run(Ljava/lang/String;)V", 30)],
             false => &[("a.B.run", 50)],
         };
-        assert_eq!(rows, expected);
+        assert!(rows.iter().map(|(key, time)| (&**key, *time)).eq(expected.iter().copied()));
     }
 }
 
@@ -303,9 +304,9 @@ fn what_is_not_defined_has_a_number() {
     body.spans.push(wire::body::Begin { kind: 55, ..Default::default() });
     agent.count(at(0), b"", &body);
     agent.meter.tick(at(1), &mut agent.seen);
-    let row = |key: &str| agent.seen.row(m::METHOD_COUNT, key);
+    let row = |key: &str| agent.seen.cell(m::METHOD_COUNT, key);
     assert_eq!((row("a.B.#99"), row("#7")), (Some(1), Some(2)));
-    assert_eq!(agent.row(m::TYPE_ERRORS, "a1::#55"), 1);
+    assert_eq!(agent.row(m::TYPE_ERRORS, "#55"), 1);
     assert_eq!(agent.row(m::STACK_TIME, "B.#99,#7,#7"), 10);
     // The symbols of method and type, and two calls of an unknown method.
     assert_eq!(agent.seen.count(m::UNRESOLVED), 4);
@@ -349,7 +350,7 @@ fn percentiles_have_a_minute() {
         agent.count(at(5), b"", &span(n * 1_000_000));
     }
     agent.meter.tick(at(6), &mut agent.seen);
-    let of = |agent: &Agent, item| agent.seen.row(item, "a1::http");
+    let of = |agent: &Agent, item| agent.seen.cell(item, "http");
     let near = |value: Option<u64>, ms: u64| {
         let value = value.unwrap_or_default();
         value.abs_diff(ms * 1_000_000) <= ms * 10_000
@@ -379,7 +380,7 @@ fn thirty_thousand_methods_have_rows_and_the_rest_is_together() {
             agent.count(at(0), b"", &body(&records));
         }
     }
-    let rows: Vec<_> = agent.seen.rows(m::METHOD_COUNT).collect();
+    let rows: Vec<_> = agent.seen.rows(m::METHOD_COUNT).into_iter().collect();
     assert_eq!(rows.len(), crate::sources::zorka::limits::METHOD_ROWS + 1);
     assert_eq!(agent.row(m::METHOD_COUNT, "other"), 3 * 1000);
     assert_eq!(rows.iter().map(|(_, n)| n).sum::<u64>(), 3 * u64::from(number));
@@ -400,7 +401,7 @@ fn twenty_agents_have_their_own_sums() {
     }
     for (n, agent) in (0..).zip(&agents) {
         assert_eq!(agent.seen.count(m::RECORDS), 5 * (n + 1));
-        let time: u64 = agent.seen.rows(m::METHOD_TIME).map(|(_, ns)| ns).sum();
+        let time: u64 = agent.seen.rows(m::METHOD_TIME).into_values().sum();
         assert_eq!(time, 15 * (n + 1) * (n + 1));
     }
 }
@@ -412,8 +413,8 @@ fn a_large_trace_adds_up() {
     agent.trace(at(0), &trace.body);
     agent.meter.tick(at(1), &mut agent.seen);
     assert_eq!(agent.seen.count(m::RECORDS), 4096);
-    assert_eq!(agent.seen.rows(m::METHOD_SELF_TIME).map(|(_, ns)| ns).sum::<u64>(), trace.time);
-    assert_eq!(agent.seen.rows(m::STACK_TIME).map(|(_, ns)| ns).sum::<u64>(), trace.time);
+    assert_eq!(agent.seen.rows(m::METHOD_SELF_TIME).into_values().sum::<u64>(), trace.time);
+    assert_eq!(agent.seen.rows(m::STACK_TIME).into_values().sum::<u64>(), trace.time);
     assert_eq!(agent.row(m::METHOD_TIME, "#1"), trace.time);
 }
 
@@ -424,7 +425,8 @@ fn attributes_make_rows() {
         for request in capture(&corpus().join(file)) {
             agent.request(at(1), &request);
         }
-        let sorted = |item| agent.seen.rows(item).map(|(k, n)| format!("{k} {n}")).collect();
+        let sorted =
+            |item| agent.seen.rows(item).into_iter().map(|(k, n)| format!("{k} {n}")).collect();
         let mut of = [m::HTTP_STATUS, m::DB_COUNT, m::DB_ERRORS, m::STATEMENT_COUNT].map(sorted);
         of.iter_mut().for_each(|rows: &mut Vec<String>| rows.sort_unstable());
         (agent, of.map(|rows| rows.join("; ")))
@@ -433,14 +435,15 @@ fn attributes_make_rows() {
     let statements = "a1::CREATE_TABLE_ITEM(ID_INT_PRIMARY_KEY,_NAME_VARCHAR(?)) 1; \
                       a1::SELECT_*_FROM_NO_SUCH_TABLE 2; \
                       a1::SELECT_COUNT(*)_FROM_SYSTEM_RANGE(?)_A_WHERE_MOD(A.X*?,_?)_=_? 1";
-    assert_eq!(of, ["a1::2xx 14; a1::4xx 1", "a1::sql 22", "a1::sql 2", statements]);
+    assert_eq!(of, ["2xx 14; 4xx 1", "sql 22", "sql 2", statements]);
     let failed = "a1::SELECT_*_FROM_NO_SUCH_TABLE";
     assert_eq!(agent.row(m::STATEMENT_ERRORS, failed), 2);
-    assert_eq!(agent.seen.label(failed), Some("SELECT * FROM NO_SUCH_TABLE"));
-    let skew: i64 = agent.seen.set(m::SKEW).unwrap().parse().unwrap();
+    let labels = agent.seen.log().row_labels[&(m::STATEMENTS, failed.to_owned())].clone();
+    assert!(labels.iter().any(|(_, text)| text == "SELECT * FROM NO_SUCH_TABLE"), "{labels:?}");
+    let Some(Value::I64(skew)) = agent.seen.value(m::SKEW) else { panic!("a skew") };
     assert!(skew < 0, "{skew}");
     // Agents before 1.90.7 have other names for the same.
     let (_, of) = rows("real-1.90.6/web-jetty-h2.jsonl");
     let statements = "a1::create_table_item(id_int_primary_key,_name_varchar(?)) 1";
-    assert_eq!(of, ["a1::2xx 7; a1::4xx 1", "a1::sql 7", "a1::sql 0", statements]);
+    assert_eq!(of, ["2xx 7; 4xx 1", "sql 7", "sql 0", statements]);
 }

@@ -1,0 +1,357 @@
+//! One instance of a source: what a session says of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{
+    Control, EventParam, Held, Identity, ParamId, Recipient, Refusal, SampleValue, Update,
+};
+use crate::events::{Batch, Later};
+use crate::model::{
+    Condition, ControlId, Departure, EventKindId, InDom, MetricDef, MetricItem, MetricSpec, Now,
+    Pmid, RowItem, Semantics, Stamp, TableId, Value, ValueType,
+};
+
+/// A peer: its values, rows and records lead to the store. No call blocks on a peer or on PCP.
+///
+/// Metrics are named by the items of the source's table; dynamic metrics and rows by slots, which are the
+/// session's own numbers: small, dense, never reused.
+pub struct Peer(Box<dyn Recipient>);
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Peer").finish_non_exhaustive()
+    }
+}
+
+/// Who it is, and how it does.
+impl Peer {
+    /// A peer of a recipient.
+    #[must_use]
+    pub fn new(recipient: impl Recipient + 'static) -> Self {
+        Self(Box::new(recipient))
+    }
+
+    #[inline]
+    fn tell(&mut self, update: Update<'_>) {
+        self.0.update(update);
+    }
+
+    /// The peer is identified. Of what was said before only counts are kept. It may be said again when
+    /// more is known, or when the peer was refused.
+    pub fn is(&mut self, identity: Identity) {
+        self.tell(Update::Identity(identity));
+    }
+
+    /// What is the matter with the peer from now on; a new connection begins sound.
+    pub fn condition(&mut self, condition: Condition) {
+        self.tell(Update::Condition(condition));
+    }
+
+    /// A complete message was read.
+    pub fn message(&mut self) {
+        self.tell(Update::Message);
+    }
+
+    /// A bad record or refused request that did not end the session.
+    pub fn error(&mut self, what: &str) {
+        self.tell(Update::Error(what));
+    }
+
+    /// Time between two samples, from which silence is detected.
+    pub fn interval(&mut self, interval: Duration) {
+        self.tell(Update::Interval(interval));
+    }
+
+    /// The answer to a control request: the value of the control's metric.
+    pub fn answer(&mut self, control: ControlId, text: String) {
+        self.tell(Update::Answer { control, text });
+    }
+}
+
+/// Static metrics.
+impl Peer {
+    /// Adds to a counter; the count continues when the same peer reconnects.
+    #[inline]
+    pub fn add(&mut self, item: MetricItem, more: u64) {
+        self.tell(Update::Count { item, more });
+    }
+
+    /// Sets a value.
+    #[inline]
+    pub fn set(&mut self, item: MetricItem, value: impl Into<Value>) {
+        self.tell(Update::Set { item, value: value.into() });
+    }
+
+    /// The peer no longer reports this metric.
+    pub fn unset(&mut self, item: MetricItem) {
+        self.tell(Update::Unset { item });
+    }
+
+    /// Sets a value, or removes it.
+    pub fn show(&mut self, item: MetricItem, value: Option<impl Into<Value>>) {
+        match value {
+            Some(value) => self.set(item, value),
+            None => self.unset(item),
+        }
+    }
+
+    /// Starts all counters of `metrics` at 0: a counter without a value would look like an unknown one.
+    pub fn start_counters(&mut self, metrics: &[MetricDef]) {
+        for metric in metrics.iter().filter(|m| m.sem == Semantics::Counter) {
+            debug_assert_eq!(metric.indom, InDom::Peers, "{}", metric.name);
+            self.add(MetricItem::new(metric.item), 0);
+        }
+    }
+}
+
+/// Dynamic metrics.
+impl Peer {
+    /// Binds a slot to this metric.
+    pub fn define(&mut self, slot: u32, spec: &MetricSpec) {
+        self.tell(Update::Define { slot, spec });
+    }
+
+    /// So many of the peer's metrics are not passed on, since no more can be shown.
+    pub fn unshown(&mut self, more: u64) {
+        self.tell(Update::Unshown(more));
+    }
+
+    /// The peer no longer reports this slot: its last value is removed.
+    pub fn hide(&mut self, slot: u32) {
+        self.tell(Update::Hide { slot });
+    }
+
+    /// Sets a metric of [`Place::Peers`](crate::model::Place) or, with the slot of a row in the metric's
+    /// table, of [`Place::Rows`](crate::model::Place). Rows have numbers only. The value is in the metric's
+    /// type or in one that is converted to it.
+    #[inline]
+    pub fn set_slot(&mut self, slot: u32, row: Option<u32>, value: Value) {
+        self.tell(Update::Value { slot, row, value });
+    }
+
+    /// Adds to a number, as [`Self::set_slot`] sets it; a metric without a value starts at 0.
+    #[inline]
+    pub fn add_slot(&mut self, slot: u32, row: Option<u32>, more: Value) {
+        self.tell(Update::Add { slot, row, more });
+    }
+
+    /// Removes the value that [`Self::set_slot`] or [`Self::add_slot`] set.
+    pub fn unset_slot(&mut self, slot: u32, row: Option<u32>) {
+        self.tell(Update::NoValue { slot, row });
+    }
+
+    /// Values of one moment: slots and their new values, in the peer's order. They are set, and one record
+    /// is appended to event stream `kind`.
+    pub fn sample(&mut self, kind: EventKindId, stamp: Stamp, values: &[(u32, SampleValue)]) {
+        self.tell(Update::Sample { kind, stamp, values });
+    }
+}
+
+/// Rows of tables.
+impl Peer {
+    /// Binds a slot of a table to the row of this key: the row's instance name, without blanks. `None`: the
+    /// row `other`.
+    pub fn row(&mut self, table: TableId, slot: u32, key: Option<&str>) {
+        self.tell(Update::Row { table, slot, key });
+    }
+
+    /// Instance labels of a row, beside those of its domain: label names, as in `pmLookupLabels(3)`, and
+    /// values. They replace earlier ones.
+    pub fn row_labels(&mut self, table: TableId, slot: u32, labels: &[(&'static str, &str)]) {
+        self.tell(Update::RowLabels { table, slot, labels });
+    }
+
+    /// The peer is a member of a row in a shared table while it is connected: it counts in the row's metric
+    /// of [`ValueSource::Members`](crate::model::ValueSource). A peer is a member of one row of a table;
+    /// the session repeats this about once a second, since the row may have lost or got its instance.
+    pub fn row_member(&mut self, table: TableId, slot: u32) {
+        self.tell(Update::RowMember { table, slot });
+    }
+
+    /// Adds to a cell of a row.
+    #[inline]
+    pub fn row_add(&mut self, slot: u32, item: RowItem, more: u64) {
+        self.tell(Update::RowCount { slot, item, more });
+    }
+
+    /// Sets a cell of a row, one that is no counter, to the bits of a value in the type of its metric. The
+    /// rows of a shared table have many writers, which must agree on the value, and
+    /// [`OTHER`](crate::catalogue::OTHER) has none.
+    #[inline]
+    pub fn row_set(&mut self, slot: u32, item: RowItem, value: u64) {
+        self.tell(Update::RowSet { slot, item, value });
+    }
+
+    /// Raises a cell of a row, of an unsigned type, to this value if it is lower or has none. A row that
+    /// loses its instance raises the cell of the row `other`.
+    pub fn row_max(&mut self, slot: u32, item: RowItem, value: u64) {
+        self.tell(Update::RowMax { slot, item, value });
+    }
+
+    /// Removes the value of a cell of a row, as [`Self::row_set`] sets it.
+    pub fn row_unset(&mut self, slot: u32, item: RowItem) {
+        self.tell(Update::RowUnset { slot, item });
+    }
+
+    /// Sets a cell of a row, or removes its value.
+    pub fn row_show(&mut self, slot: u32, item: RowItem, value: Option<u64>) {
+        match value {
+            Some(value) => self.row_set(slot, item, value),
+            None => self.row_unset(slot, item),
+        }
+    }
+
+    /// Unbinds all slots of a table: the session numbers them anew.
+    pub fn free_rows(&mut self, table: TableId) {
+        self.tell(Update::FreeRows { table });
+    }
+
+    /// Removes the rows of the peer in a table of peers, and unbinds all slots. A row of the same key begins
+    /// at 0.
+    pub fn forget_rows(&mut self, table: TableId) {
+        self.tell(Update::ForgetRows { table });
+    }
+}
+
+/// Records of events.
+impl Peer {
+    /// One event with typed parameters. Its record reaches the stream when the session's call ends.
+    #[inline]
+    pub fn event(
+        &mut self,
+        kind: EventKindId,
+        stamp: Stamp,
+        flags: u32,
+        params: &[EventParam<'_>],
+    ) {
+        self.tell(Update::Event { kind, stamp, flags, params });
+    }
+
+    /// The parameter metric and its type, for records that the source packs itself; `None` if there is no
+    /// room for such a metric, or no peer yet.
+    #[must_use]
+    pub fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
+        self.0.param(id)
+    }
+
+    /// The records of a kind that wait for the end of the session's call, for one more that the source
+    /// packs itself; `None`: the source has no such kind.
+    #[inline]
+    pub fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch> {
+        self.0.batch(kind)
+    }
+
+    /// Appends records that the source has packed to the event stream `kind`; the batch is then empty.
+    pub fn append(&mut self, kind: EventKindId, records: &mut Batch) {
+        self.0.append(kind, records);
+    }
+
+    /// Whether [`Self::append_later`] takes records of a kind for which `own` bytes are kept, and `shared`
+    /// bytes that other records may need too.
+    #[must_use]
+    pub fn keeps(&self, kind: EventKindId, own: usize, shared: usize) -> bool {
+        self.0.keeps(kind, own, shared)
+    }
+
+    /// Appends records that are packed when somebody reads them to the event stream `kind`.
+    pub fn append_later(&mut self, kind: EventKindId, records: Later) {
+        self.0.append_later(kind, records);
+    }
+
+    /// Whether somebody reads the records of a kind, for records that are made only then. The first one is
+    /// made in any case: a reader comes to a stream that is there.
+    #[must_use]
+    pub fn is_watched(&self, kind: EventKindId) -> bool {
+        self.0.is_watched(kind)
+    }
+}
+
+/// For who drives it: `net`, or a source whose connections report several peers.
+impl Peer {
+    /// Sets the time of what follows; what was said before has ended one piece of work.
+    pub fn at(&mut self, now: Now) {
+        self.0.flush();
+        self.0.set_now(now);
+    }
+
+    /// Sets the time of what follows.
+    pub fn set_now(&mut self, now: Now) {
+        self.0.set_now(now);
+    }
+
+    /// Ends the session's call: the records of [`Self::event`] reach their streams.
+    pub fn flush(&mut self) {
+        self.0.flush();
+    }
+
+    /// Counts the bytes of the peer's connection.
+    pub fn count_io(&mut self, read: usize, written: usize) {
+        self.0.count_io(read, written);
+    }
+
+    /// Bytes that are used for it here, and as `shared` those in the store.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        self.0.held()
+    }
+
+    /// The peer's name among the agents; `None`: it is not shown, or not yet.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        self.0.name()
+    }
+
+    /// The limit that turned the peer away, or that it has reached since: the connection must be closed,
+    /// or its identity said again later.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.0.refusal()
+    }
+
+    /// A limit turned the peer away: what is reported is dropped. The identity may be said again.
+    #[must_use]
+    pub fn refused(&self) -> bool {
+        self.refusal().is_some() && !self.0.is_shown()
+    }
+
+    /// Requests of users to this peer since the last call, oldest first.
+    #[must_use]
+    pub fn requests(&mut self) -> Vec<Control> {
+        self.0.requests()
+    }
+
+    /// Ends the peer's connection. `fault`: the peer caused the end by a fault.
+    pub fn finish(&mut self, fault: bool, departure: Departure) {
+        self.0.finish(fault, departure);
+    }
+
+    /// Ends the peer's connection without a fault.
+    pub fn end(&mut self, departure: Departure) {
+        self.finish(false, departure);
+    }
+}
+
+/// Makes the peers that a connection reports.
+#[derive(Clone)]
+pub struct PeerMaker(Arc<dyn Fn() -> Peer + Send + Sync>);
+
+impl fmt::Debug for PeerMaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PeerMaker").finish_non_exhaustive()
+    }
+}
+
+impl PeerMaker {
+    /// `make` makes one more.
+    pub fn new(make: impl Fn() -> Peer + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    /// One more peer.
+    #[must_use]
+    pub fn make(&self) -> Peer {
+        (self.0)()
+    }
+}

@@ -1,0 +1,135 @@
+//! What is told while a reading hangs, and what becomes of it.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::super::live::Live;
+use super::*;
+use crate::contract::Recorded;
+use crate::host::Finder as _;
+use crate::model::{Charge, Memory, Purpose};
+use crate::sources::Source;
+use crate::sources::jvm::Jvm;
+use crate::sources::jvm::limits;
+use crate::sources::jvm::metrics as m;
+use crate::sources::jvm::tests::captures;
+
+/// A finder, and the task that reads.
+struct Scene {
+    finder: Finder,
+    live: Live,
+    store: Recorded,
+}
+
+fn who(pid: u32, start: u64) -> Who {
+    let hints = Hints { comm: "java".to_owned(), ..Hints::default() };
+    Who { pid, start, command: format!("java {pid}"), hints, ..Who::default() }
+}
+
+fn off() -> Access {
+    Access::Off("-XX:-UsePerfData".to_owned())
+}
+
+impl Scene {
+    fn new() -> Self {
+        let host = Host::new(PathBuf::from("/nonexistent"));
+        let finder = Finder::new(Arc::clone(&host), Arc::default());
+        finder.known().activate(true);
+        let store = Recorded::new(&Jvm::TABLE);
+        let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
+        let mut live = Live::new(host, store.maker(), charge);
+        live.configure(&["*".to_owned()]);
+        Self { finder, live, store }
+    }
+
+    fn found(&self, pid: u32, access: Access) {
+        self.finder.0.looked(who(pid, 7), Vec::new(), access);
+    }
+
+    /// The reading has come back: returns how many were found, and whether some were not taken.
+    fn reads(&mut self) -> (usize, bool) {
+        let reports = self.finder.0.reports.take();
+        let alive = reports.ended.then(|| self.finder.known().starts());
+        let told = (reports.found.len(), reports.full);
+        self.live.report(reports, alive.as_ref());
+        for pid in self.live.again() {
+            self.finder.forget(pid);
+        }
+        told
+    }
+
+    fn shown(&self) -> Vec<String> {
+        self.store.log().shown.iter().cloned().collect()
+    }
+}
+
+#[test]
+fn what_ends_while_a_reading_hangs_is_not_shown_for_ever() {
+    let mut scene = Scene::new();
+    (1..=3).for_each(|pid| scene.found(pid, off()));
+    assert_eq!(scene.reads(), (3, false));
+    assert_eq!(scene.shown(), ["java:1", "java:2", "java:3"]);
+    scene.finder.gone(1, 7);
+    // One is told of otherwise, and ends.
+    scene.found(2, Access::Denied("its user".to_owned()));
+    scene.finder.gone(2, 7);
+    for pid in 100..20_000 {
+        scene.found(pid, off());
+        scene.finder.gone(pid, 7);
+    }
+    // An id that is used again.
+    scene.finder.0.looked(who(100, 8), Vec::new(), off());
+    let (found, full) = scene.reads();
+    assert!((1..=limits::REPORTS).contains(&found), "{found}");
+    assert!(!full, "there was room for all that are there");
+    assert_eq!(scene.shown(), ["java:100", "java:3"]);
+    scene.finder.gone(100, 8);
+    scene.reads();
+    assert_eq!(scene.shown(), ["java:3"]);
+}
+
+#[test]
+fn what_is_not_taken_is_found_again() {
+    let mut scene = Scene::new();
+    let all = u32::try_from(limits::REPORTS).unwrap();
+    (1..=all + 1).for_each(|pid| scene.found(pid, off()));
+    // One that waits may be told of otherwise.
+    scene.found(1, Access::Denied("its user".to_owned()));
+    assert_eq!(scene.reads(), (limits::REPORTS, true));
+    assert_eq!((scene.shown().len(), scene.reads()), (limits::REPORTS, (0, false)));
+    scene.finder.gone(1, 7);
+    scene.found(all + 1, off());
+    assert_eq!(scene.reads(), (1, false));
+    scene.finder.gone(all + 1, 7);
+    scene.reads();
+    assert_eq!(scene.shown().len(), limits::REPORTS - 1);
+}
+
+#[test]
+fn a_region_that_waits_is_not_lost() {
+    let mut scene = Scene::new();
+    let path = std::env::temp_dir().join(format!("apm-jvm-region-{}", std::process::id()));
+    let (_, region, _) = captures().swap_remove(0);
+    std::fs::write(&path, region).unwrap();
+    let file = ((0, 26), 5);
+    let kept = |owner: &str| Who { owner: owner.to_owned(), ..who(5, 7) };
+    let opens = || Access::Open(Region::of(File::open(&path).unwrap(), file));
+    scene.found(5, opens());
+    // Its user has a name by now.
+    scene.finder.0.looked(kept("www-data"), Vec::new(), Access::Kept(file));
+    assert_eq!(scene.reads(), (1, false));
+    assert_eq!((scene.shown().len(), scene.store.count(m::STATE)), (1, 3), "it is read");
+    assert_eq!(scene.store.text(m::OWNER).unwrap(), "www-data");
+    // One that has ended is read too.
+    scene.finder.gone(5, 7);
+    scene.reads();
+    scene.store.log_mut().values.clear();
+    scene.finder.0.looked(who(5, 8), Vec::new(), opens());
+    scene.finder.gone(5, 8);
+    assert_eq!(scene.reads(), (1, false));
+    assert_eq!((scene.shown(), scene.store.count(m::STATE)), (vec![], 6));
+    // What was open for a look that is told late is not open any more.
+    scene.finder.0.looked(kept("root"), Vec::new(), Access::Kept(file));
+    assert_eq!(scene.reads(), (0, false));
+    std::fs::remove_file(&path).unwrap();
+}
