@@ -4,52 +4,94 @@ use std::net::SocketAddr;
 
 use bytes::BytesMut;
 
-use super::{LINE, LINES, METRICS, SPEED, TEXT};
+use super::metrics::{LINE, LINES, METRICS, MISSED, SPEED, TEXT, TRACK_LAPS, TRACKS, TRACKS_MAX};
+use crate::contract::{Control, EventParam, Identity, Peer, Rate, Service, Session, SessionError};
 use crate::events::flags;
-use crate::contract::{Control, EventParam, Identity, Peer, Session, SessionError};
 use crate::model::Now;
 
 /// Most bytes of a line.
 const LINE_MAX: usize = 256;
+/// Most records of a peer in a second.
+const RECORDS_A_SECOND: u64 = 10;
 
 /// One peer.
 pub(super) struct Toy {
     address: SocketAddr,
-    /// The line `hello` was received.
-    named: bool,
+    /// What the line `hello` said; empty: none has come.
+    name: String,
+    /// Tracks that have slots: their positions here.
+    tracks: Vec<String>,
+    records: Rate,
     /// Stream offset after the last whole line, for errors.
     offset: u64,
 }
 
 impl Toy {
-    pub(super) const fn new(address: SocketAddr) -> Self {
-        Self { address, named: false, offset: 0 }
+    pub(super) fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            name: String::new(),
+            tracks: Vec::new(),
+            records: Rate::default(),
+            offset: 0,
+        }
     }
 
     fn malformed(&self, what: &str) -> SessionError {
         SessionError::Malformed { offset: self.offset, what: what.to_owned() }
     }
 
+    fn hello(&mut self, names: &str, peer: &mut Peer) -> Result<(), SessionError> {
+        let (name, fleet) = names.split_once(' ').unwrap_or((names, ""));
+        if name.is_empty() || names.trim_end() != names || fleet.contains(char::is_whitespace) {
+            return Err(self.malformed("names without blanks are needed"));
+        }
+        name.clone_into(&mut self.name);
+        let service = Service { name: fleet.to_owned(), ..Service::default() };
+        let has_fleet = !fleet.is_empty();
+        peer.is(Identity {
+            name: name.to_owned(),
+            peer: self.address.to_string(),
+            labels: has_fleet.then(|| ("fleet", fleet.to_owned())).into_iter().collect(),
+            service: has_fleet.then_some(service),
+            ..Identity::default()
+        });
+        peer.start_counters(METRICS);
+        Ok(())
+    }
+
+    fn lap(&mut self, track: &str, peer: &mut Peer) {
+        let known = self.tracks.iter().position(|name| name == track);
+        let at = known.unwrap_or(self.tracks.len());
+        let slot = u32::try_from(at).unwrap_or(u32::MAX);
+        if at == TRACKS_MAX {
+            // All others share one slot, so what a peer may use is bounded.
+            peer.row(TRACKS, slot, None);
+        } else if known.is_none() {
+            // A key is NAME::KEY, as instances of one domain have different names.
+            peer.row(TRACKS, slot, Some(&format!("{}::{track}", self.name)));
+            peer.row_labels(TRACKS, slot, &[("track", track)]);
+            self.tracks.push(track.to_owned());
+        }
+        peer.row_add(slot, TRACK_LAPS, 1);
+    }
+
     fn line(&mut self, now: Now, text: &str, peer: &mut Peer) -> Result<(), SessionError> {
         match text.split_once(' ') {
-            Some(("hello", name)) if !self.named => {
-                if name.is_empty() || name.contains(char::is_whitespace) {
-                    return Err(self.malformed("a name without blanks is needed"));
-                }
-                self.named = true;
-                peer.is(Identity {
-                    name: name.to_owned(),
-                    peer: self.address.to_string(),
-                    ..Identity::default()
-                });
-                peer.start_counters(METRICS);
+            Some(("hello", names)) if self.name.is_empty() => self.hello(names, peer)?,
+            _ if self.name.is_empty() => {
+                return Err(self.malformed("the first line is hello NAME"));
             }
-            _ if !self.named => return Err(self.malformed("the first line is hello NAME")),
             Some(("speed", number)) => {
-                let speed: i64 = number.parse().map_err(|_| self.malformed("speed takes a number"))?;
+                let speed: i64 =
+                    number.parse().map_err(|_| self.malformed("speed takes a number"))?;
                 peer.set(SPEED, speed);
             }
-            _ => peer.event(LINE, now.wall, flags::POINT, &[EventParam::text(TEXT, text)]),
+            Some(("lap", track)) if !track.contains(char::is_whitespace) => self.lap(track, peer),
+            _ if self.records.allows(now.wall, Rate::step(RECORDS_A_SECOND)) => {
+                peer.event(LINE, now.wall, flags::POINT, &[EventParam::text(TEXT, text)]);
+            }
+            _ => peer.add(MISSED, 1),
         }
         peer.add(LINES, 1);
         peer.message();
@@ -98,7 +140,7 @@ impl Session for Toy {
     fn close(&mut self, _: Now, _: &mut BytesMut, _: &mut Peer) {}
 
     fn established(&self) -> bool {
-        self.named
+        !self.name.is_empty()
     }
 }
 
@@ -106,12 +148,12 @@ impl Session for Toy {
 mod tests {
     use super::*;
     use crate::contract::Recorded;
-    use crate::sources::Source;
+    use crate::model::Stamp;
 
     #[test]
     fn lines_become_updates_wherever_they_are_cut() {
-        let now = Now { wall: crate::model::Stamp::default(), monotonic: std::time::Duration::ZERO };
-        let mut peer = Recorded::new(&crate::sources::toy::Toy::TABLE);
+        let now = Now::default();
+        let mut peer = Recorded::new(&super::super::metrics::TABLE);
         let mut toy = Toy::new(SocketAddr::from(([127, 0, 0, 1], 1)));
         let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
         for byte in b"hello car\nspeed 88\nhonk\n" {
@@ -124,5 +166,33 @@ mod tests {
         assert_eq!(peer.records()[0].get("text"), Some("honk"));
         input.extend_from_slice(b"speed fast\n");
         assert!(toy.feed(now, &mut input, &mut out, &mut peer).is_err());
+    }
+
+    /// Feeds lines to a new toy.
+    fn fed(at: Now, lines: &str) -> Recorded {
+        let mut peer = Recorded::new(&super::super::metrics::TABLE);
+        let mut toy = Toy::new(SocketAddr::from(([127, 0, 0, 1], 1)));
+        let (mut input, mut out) = (BytesMut::from(lines), BytesMut::new());
+        toy.feed(at, &mut input, &mut out, &mut peer).expect("sound");
+        peer
+    }
+
+    #[test]
+    fn tracks_are_rows_of_the_peer_and_its_fleet_is_its_service() {
+        let laps: String = (0..40).map(|n| format!("lap T{}\n", n % 20)).collect();
+        let peer = fed(Now::default(), &format!("hello car red\n{laps}"));
+        // `Recorded` names rows without the peer. The store adds to the row of the service, not the session.
+        let rows = peer.rows(TRACK_LAPS);
+        assert_eq!((rows.len(), rows["T3"], rows["other"]), (TRACKS_MAX + 1, 2, 8));
+        let labels = peer.log().row_labels[&(TRACKS, "T3".to_owned())].clone();
+        assert_eq!(labels, [("track".to_owned(), "T3".to_owned())]);
+        assert_eq!(peer.identity().and_then(|who| who.service).expect("a fleet").name, "red");
+    }
+
+    #[test]
+    fn a_second_has_ten_records() {
+        let at = Now { wall: Stamp::from_millis(1_800_000_000_000), ..Now::default() };
+        let peer = fed(at, &format!("hello car\n{}", "honk\n".repeat(25)));
+        assert_eq!((peer.events(LINE).len(), peer.count(MISSED)), (10, 15));
     }
 }

@@ -73,7 +73,8 @@ pub struct ServiceRows {
     pub label: Option<&'static str>,
 }
 
-/// How the service of a peer is known.
+/// The service of a peer, for the label `service` of its instances. What its rows sum up goes by
+/// [`Identity::service`](crate::contract::Identity).
 #[derive(Clone, Copy, Debug)]
 pub enum ServiceOf {
     /// By a label of the peer.

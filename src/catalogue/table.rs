@@ -77,7 +77,8 @@ pub struct TableDef {
     pub cluster: u16,
     /// Its instance domain.
     pub indom: InDomDef,
-    /// Each row belongs to one peer and is removed with it; else all peers share the rows.
+    /// Each row belongs to one peer, whose name its key begins with, and is removed with it; else all peers
+    /// share the rows.
     pub of_peer: bool,
     /// Most rows. A shared table gives them to the keys that add most to the cell `score`: see
     /// `store::rows`.

@@ -151,8 +151,9 @@ impl Peer {
 
 /// Rows of tables.
 impl Peer {
-    /// Binds a slot of a table to the row of this key: the row's instance name, without blanks. `None`: the
-    /// row `other`.
+    /// Binds a slot of a table to the row of this key: the row's instance name, without blanks. In a table of
+    /// peers it is `PEER::KEY`, with the peer's own name before it, which the session writes. `None`: the row
+    /// `other`.
     pub fn row(&mut self, table: TableId, slot: u32, key: Option<&str>) {
         self.tell(Update::Row { table, slot, key });
     }
@@ -217,7 +218,8 @@ impl Peer {
 
 /// Records of events.
 impl Peer {
-    /// One event with typed parameters. Its record reaches the stream when the session's call ends.
+    /// One event with typed parameters. Its record reaches the stream when the session's call ends. Where a
+    /// peer may cause many, [`Rate`](super::Rate) says which ones have a record.
     #[inline]
     pub fn event(
         &mut self,
@@ -333,7 +335,8 @@ impl Peer {
     }
 }
 
-/// Makes the peers that a connection reports.
+/// Makes the peers that a connection reports, or that a source finds: `net::Peers::maker` has it. Who made a
+/// peer ends it: one that is dropped without an end counts as a fault of the PMDA.
 #[derive(Clone)]
 pub struct PeerMaker(Arc<dyn Fn() -> Peer + Send + Sync>);
 

@@ -19,7 +19,8 @@ pub struct Identity {
     /// Tells processes of this name apart, if the protocol can. A connection of the same process
     /// replaces an older one even if that looks alive, and a new process is counted as a restart.
     pub process: Option<String>,
-    /// The service or program that it is one of; `None`: none, or the session binds the rows itself.
+    /// The service or program that it is one of; `None`: none, or the session binds the rows itself. The
+    /// label that [`ServiceOf`](crate::catalogue::ServiceOf) names has to be in `labels` too.
     pub service: Option<Service>,
     /// Connections of one process by other ways stay beside this one, which replaces only one of
     /// the same way. 0 is the best: its address and labels count, and requests go to it.
@@ -27,7 +28,7 @@ pub struct Identity {
 }
 
 /// The service or program of a peer: the store adds what the peer counts to its rows, as the table of the
-/// source says ([`Services`](crate::catalogue::Services)).
+/// source says ([`Services`](crate::catalogue::Services)). It binds the service's row to slot 0 of their table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     /// Its row.

@@ -7,6 +7,8 @@
 //! ```
 //!
 //! All of it that reads /proc blocks; [`Host::run`] does that on other threads.
+//!
+//! A source adds a [`Finder`]: `examples/toy/io.rs` has the smallest one.
 
 mod aside;
 mod cgroup;

@@ -9,7 +9,6 @@
 mod application;
 mod lookup;
 mod occurrence;
-mod rate;
 mod reader;
 mod settings;
 mod text;

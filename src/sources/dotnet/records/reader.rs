@@ -3,12 +3,11 @@
 use super::application::{Buffers, Class, Definitions, is_message, message, pack};
 use super::lookup::{Lookup, Origin};
 use super::occurrence;
-use super::rate::Rate;
 use super::settings::Settings;
 use super::threads::ThreadNames;
 use super::waiting::Waiting;
 use super::writer::Writer;
-use crate::contract::Peer;
+use crate::contract::{Peer, Rate};
 use crate::events::flags::POINT;
 use crate::model::cut;
 use crate::model::{EventKindId, Stamp};

@@ -1,6 +1,6 @@
 //! The keys of apm.toml that records depend on.
 
-use super::rate;
+use crate::contract::Rate;
 use crate::model::EventKindId;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::metrics as m;
@@ -36,7 +36,7 @@ impl Settings {
         let on = KINDS.iter().filter(|(name, _)| asked(name)).map(|(_, kind)| *kind);
         Self {
             on: on.chain([m::APPLICATION, m::SESSION]).map(bit).fold(0, |all, bit| all | bit),
-            step: rate::step(config.records_rate),
+            step: Rate::step(config.records_rate),
             contention: config.contention_record.saturating_mul(1_000_000),
         }
     }
