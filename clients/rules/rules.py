@@ -79,7 +79,7 @@ RULES = [
          "One of a hundred calls of the last minute took longer than threshold milliseconds, over all pods of a service.",
          "pmrep :java-services", "apm.profiler.event.call.slowest has the slowest calls, pcp apm methods what their time goes to.",
          number(5000, "Milliseconds of the 99th percentile.")),
-    lost("java", "Java pods", "profiler.event.call", "profiler.event.pause"),
+    lost("java", "Java pods", "profiler.event.call"),
 
     Rule("zorka_errors", "Spans of a Zorka service fail",
          "apm.zorka.service.errors / apm.zorka.service.count > threshold% and apm.zorka.service.count > calls count/sec",
@@ -91,7 +91,7 @@ RULES = [
          "One of a hundred spans of the last minute took longer than threshold milliseconds, over all agents of a service.",
          "pmrep :zorka-services", "apm.zorka.event.span.slowest has the slowest spans, pmrep :zorka-statements those of SQL.",
          number(5000, "Milliseconds of the 99th percentile.")),
-    lost("zorka", "Zorka agents", "zorka.event.span", "zorka.event.exception"),
+    lost("zorka", "Zorka agents", "zorka.event.span"),
 
     Rule("dotnet_gc_share", "Share of time in .NET's garbage collections",
          "apm.dotnet.gc.pause.total > threshold%",

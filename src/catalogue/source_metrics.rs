@@ -137,7 +137,7 @@ fn event_leaves(
         leaf("count", 2, Count, U64, Counter, Units::Count, "Event records so far", "Records ever appended to the stream."),
         leaf("bytes", 3, Bytes, U64, Counter, Units::Bytes, "Bytes of event records so far", "Packed high-resolution bytes ever appended to the stream."),
         leaf("lost", 4, Lost, U64, Counter, Units::Count, "Records dropped unseen",
-            "Records that were dropped to make room before the slowest client that was reading had seen them. A client that has not fetched for three of its intervals (of a minute to an hour) reads no more. Raise events.memory, fetch more often, or raise events.max_records."),
+            "Records that were dropped to make room before the slowest client that was reading had seen them. Raise events.memory, fetch more often, or raise events.max_records."),
         leaf("memory", 5, Memory, U64, Instant, Units::Bytes, "Memory of the stream", "Bytes of records held now, copies of the slowest included; all streams share events.memory evenly."),
         leaf("clients", 6, Clients, U64, Instant, Units::Count, "Clients of the stream", "PCP client contexts that read this stream."),
         leaf("table", 7, Table, Text, Discrete, Units::None, "Newest records as a CSV table",
