@@ -19,7 +19,7 @@ use super::peers::Peers;
 use super::throttle::SharedThrottle;
 use crate::clock::now;
 use crate::contract::Control;
-use crate::contract::Peer;
+use crate::contract::{Peer, Refusal};
 use crate::contract::{Session, SessionError};
 use crate::model::Departure;
 use crate::read::glob;
@@ -212,7 +212,7 @@ impl Followed {
                 result =
                     Err(SessionError::Closed("limits.memory or limits.peer_memory is reached"));
             }
-            if self.peer.refused() {
+            if self.peer.refusal() == Some(Refusal::Instances) {
                 result = Err(SessionError::Closed("limits.instances is reached"));
             }
         }

@@ -2,6 +2,7 @@
 //! neither waits for the other longer than a copy takes. No I/O here.
 
 mod brought;
+mod connection;
 mod control_queue;
 mod csv;
 mod dynamic_metric;
@@ -13,7 +14,6 @@ mod peer;
 mod registry;
 mod rows;
 mod self_stats;
-mod sink;
 mod sync;
 
 pub use control_queue::ControlQueue;
@@ -25,6 +25,5 @@ pub use peer::{Cells, Liveness, Peer, RequestQueue};
 pub use registry::{Change, Store};
 pub use rows::Row;
 pub use self_stats::SelfStats;
-pub use sink::PeerSink;
 
 pub use crate::catalogue::{AgentCell, Stat};

@@ -86,8 +86,6 @@ pub struct Log {
     pub answers: Vec<(ControlId, String)>,
     /// How connections ended.
     pub ended: Vec<Departure>,
-    /// Bytes read and written.
-    pub io: (usize, usize),
     /// Calls so far that changed something.
     pub updates: usize,
     /// Bytes of the largest batch that the source has packed.
@@ -130,7 +128,6 @@ impl Log {
             messages: 0,
             answers: Vec::new(),
             ended: Vec::new(),
-            io: (0, 0),
             updates: 0,
             largest_batch: 0,
             lines: Vec::new(),

@@ -212,9 +212,9 @@ impl Meter {
             way: 0,
         });
         text(m::OWNER, &who.owner, peer);
-        peer.set(m::CONTAINER_PID, Value::U32(who.inner_pid));
+        peer.set(m::CONTAINER_PID, who.inner_pid);
         if let Some(started) = who.started {
-            peer.set(m::START_TIME, Value::I64(started));
+            peer.set(m::START_TIME, started);
         }
         text(m::COMMAND, &who.command, peer);
         if let Some(facts) = facts {
@@ -280,8 +280,8 @@ impl Meter {
         }
         let counters = (reading.overflow, reading.entries);
         if self.region.replace(counters) != Some(counters) {
-            peer.set(m::OVERFLOW, Value::U64(counters.0));
-            peer.set(m::ENTRIES, Value::U32(counters.1));
+            peer.set(m::OVERFLOW, counters.0);
+            peer.set(m::ENTRIES, counters.1);
         }
         let cause =
             reading.last_cause.filter(|cause| *cause != self.last_cause && *cause != "No GC");
@@ -375,7 +375,7 @@ impl Meter {
         }
         self.shown_state = Some(self.state.clone());
         let (number, words) = (self.state.number(), self.state.words());
-        peer.set(m::STATE, Value::U32(number));
+        peer.set(m::STATE, number);
         peer.set(m::REASON, Value::text(words));
         let words = || words.to_owned().into();
         peer.condition(match &self.state {
@@ -389,7 +389,7 @@ impl Meter {
     /// It is no longer read, at least not by this name.
     pub(crate) fn end(&mut self, why: &str, peer: &mut Peer) {
         (self.is_new, self.before) = (false, None);
-        peer.set(m::STATE, Value::U32(GONE));
+        peer.set(m::STATE, GONE);
         peer.set(m::REASON, Value::text(why));
     }
 }

@@ -1,4 +1,4 @@
-//! Helpers of the tests: streams as an agent writes them, and a peer that records updates.
+//! Helpers of the tests: streams as an agent writes them, and a peer that keeps what is said of it.
 
 use std::time::Duration;
 

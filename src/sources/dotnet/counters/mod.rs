@@ -57,9 +57,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The identity is known: the peer's updates before were
-    /// [`Peer::is`](crate::contract::Peer::is). Metrics and rows are defined anew.
-    /// `name`: the instance name.
+    /// The peer is identified: metrics and rows are defined anew. `name`: the instance name.
     pub fn start(&mut self, name: &str) {
         self.names = Names::default();
         self.providers = Providers::default();

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::names::Names;
 use super::published::{Figure, Instrument, Series};
 use super::series::AllSeries;
-use super::testkit::Seen;
+use super::testkit::{OwnMetrics, recorded};
+use crate::contract::Recorded;
 use crate::sources::dotnet::utf16::Utf16;
 
 /// A report of an interval: tags, growth, value.
@@ -14,12 +15,12 @@ type Report<'a> = (&'a str, f64, f64);
 struct Program {
     all: AllSeries,
     names: Names,
-    seen: Seen,
+    seen: Recorded,
 }
 
 impl Program {
     fn new() -> Self {
-        let (mut all, names, seen) = (AllSeries::default(), Names::default(), Seen::default());
+        let (mut all, names, seen) = (AllSeries::default(), Names::default(), recorded());
         all.start("app:1");
         Self { all, names, seen }
     }
@@ -53,7 +54,7 @@ impl Program {
     }
 
     fn value(&self, tags: &str) -> Option<f64> {
-        self.seen.row("sem.count", &format!("app:1::{tags}"))
+        self.seen.in_row("sem.count", &format!("app:1::{tags}"))
     }
 }
 

@@ -1,14 +1,13 @@
-//! Captures of real runtimes, and a peer with values by name.
+//! Captures of real runtimes, and the values of a program's own counters by name.
 
 use std::io::Read;
-use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::time::Duration;
 
 use bytes::BytesMut;
 
 use super::Counters;
-use crate::contract::{Peer, Recorded};
+use crate::contract::Recorded;
 use crate::model::{MetricSpec, Value, ValueType};
 use crate::sources::Source;
 use crate::sources::dotnet::Dotnet;
@@ -53,60 +52,39 @@ pub(super) fn events(name: &str, each: impl FnMut(Duration, &Event<'_>)) {
     Reader::default().feed(&mut input, &mut Events { header: None, each }).unwrap();
 }
 
-/// A process, and the reports that were bad.
-#[derive(Debug)]
-pub(super) struct Seen {
-    pub(super) peer: Recorded,
-    pub(super) bad: u64,
+/// A process that keeps what is said of it.
+pub(super) fn recorded() -> Recorded {
+    Recorded::new(&Dotnet::TABLE)
 }
 
-impl Default for Seen {
-    fn default() -> Self {
-        Self { peer: Recorded::new(&Dotnet::TABLE), bad: 0 }
-    }
-}
+/// The metrics that a program has of its own.
+pub(super) trait OwnMetrics {
+    fn at(&self, path: &str, row: Option<String>) -> Option<f64>;
+    fn spec(&self, path: &str) -> MetricSpec;
+    fn values(&self) -> Vec<f64>;
 
-impl Deref for Seen {
-    type Target = Peer;
-
-    fn deref(&self) -> &Peer {
-        &self.peer
-    }
-}
-
-impl DerefMut for Seen {
-    fn deref_mut(&mut self) -> &mut Peer {
-        &mut self.peer
-    }
-}
-
-impl Seen {
     /// The value of a metric of the process.
-    pub(super) fn own(&self, path: &str) -> Option<f64> {
+    fn own(&self, path: &str) -> Option<f64> {
         self.at(path, None)
     }
 
     /// The value of a metric in a row.
-    pub(super) fn row(&self, path: &str, row: &str) -> Option<f64> {
+    fn in_row(&self, path: &str, row: &str) -> Option<f64> {
         self.at(path, Some(row.strip_prefix("app:1::").unwrap_or(row).to_owned()))
     }
+}
 
+impl OwnMetrics for Recorded {
     fn at(&self, path: &str, row: Option<String>) -> Option<f64> {
-        self.peer.log().metrics.get(&(path.to_owned(), row)).map(real)
+        self.log().metrics.get(&(path.to_owned(), row)).map(real)
     }
 
-    /// All values of the program's own metrics.
-    pub(super) fn values(&self) -> Vec<f64> {
-        self.peer.log().metrics.values().map(real).collect()
+    fn spec(&self, path: &str) -> MetricSpec {
+        self.log().specs.values().find(|spec| spec.path == path).unwrap().clone()
     }
 
-    /// The metric of a path.
-    pub(super) fn spec(&self, path: &str) -> MetricSpec {
-        self.peer.log().specs.values().find(|spec| spec.path == path).unwrap().clone()
-    }
-
-    pub(super) fn unshown(&self) -> u64 {
-        self.peer.log().unshown
+    fn values(&self) -> Vec<f64> {
+        self.log().metrics.values().map(real).collect()
     }
 }
 
@@ -115,12 +93,12 @@ fn real(value: &Value) -> f64 {
 }
 
 /// All of a capture, and the time after it.
-pub(super) fn replay(name: &str, counters: &mut Counters, seen: &mut Seen) -> Duration {
+pub(super) fn replay(name: &str, counters: &mut Counters, seen: &mut Recorded) -> Duration {
     let mut meter = Meter::new(Settings::default());
     let mut last = Duration::ZERO;
     events(name, |now, event| {
         if Counters::takes(event.event_type) {
-            seen.bad += u64::from(!counters.event(now, event, &mut meter, seen));
+            assert!(counters.event(now, event, &mut meter, seen), "a bad report");
         }
         last = now;
     });

@@ -2,8 +2,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::reading::{Figure, Reading};
-use super::testkit::{Seen, events, facts, replay};
+use super::testkit::{OwnMetrics, events, facts, recorded, replay};
 use super::*;
+use crate::contract::Recorded;
 use crate::model::{Semantics, Units, Value};
 use crate::sources::dotnet::meter::Settings;
 use crate::sources::dotnet::{limits, metrics as m};
@@ -53,7 +54,7 @@ fn reports_of_event_counters_are_those_of_the_facts() {
 
 #[test]
 fn a_programs_own_counters_are_metrics() {
-    let (mut counters, mut seen) = (counters(), Seen::default());
+    let (mut counters, mut seen) = (counters(), recorded());
     let end = replay("own-counters-9", &mut counters, &mut seen);
     assert_eq!(seen.own("pmda_counters.own_rate"), Some(300.0));
     assert_eq!(seen.own("pmda_counters.own_ipoll"), Some(450.0));
@@ -67,7 +68,6 @@ fn a_programs_own_counters_are_metrics() {
     assert_eq!((rate.sem, rate.units), (Semantics::Counter, Units::Count));
     assert_eq!(rate.oneline, "Display of IncrementingEventCounter");
     assert!(rate.help.contains("widgets"), "{}", rate.help);
-    assert_eq!(seen.bad, 0);
     assert!(seen.values().iter().all(|value| value.is_finite()));
 
     counters.tick(end + Duration::from_secs(2), &mut seen);
@@ -80,7 +80,7 @@ fn a_programs_own_counters_are_metrics() {
 #[test]
 fn series_of_meters_are_those_of_the_facts() {
     for name in ["meters-9", "meters-limit-9", "meters-runtime-9", "meters-runtime-10"] {
-        let (mut counters, mut seen) = (counters(), Seen::default());
+        let (mut counters, mut seen) = (counters(), recorded());
         replay(name, &mut counters, &mut seen);
         let facts = facts(name);
         for (key, facts) in facts["counters"].as_object().unwrap() {
@@ -96,7 +96,7 @@ fn series_of_meters_are_those_of_the_facts() {
                 of.as_f64().or_else(|| of.as_str()?.parse().ok()).unwrap()
             };
             let check = |path: &str, expected: f64| {
-                let value = seen.row(path, &row).unwrap_or(f64::NAN);
+                let value = seen.in_row(path, &row).unwrap_or(f64::NAN);
                 assert!(close(value, expected), "{name} {path} {row}: {value} {expected}");
             };
             match facts["event"].as_str().unwrap() {
@@ -104,20 +104,20 @@ fn series_of_meters_are_those_of_the_facts() {
                 "HistogramValuePublished" => {
                     check(&format!("{path}.count"), number("count_total"));
                     check(&format!("{path}.sum"), number("sum_total"));
-                    assert_eq!(seen.row(&format!("{path}.p50"), &row), None, "no news");
+                    assert_eq!(seen.in_row(&format!("{path}.p50"), &row), None, "no news");
                 }
                 _ => check(&path, number("value")),
             }
         }
         let values = facts["counters"].as_object().unwrap().len();
         assert!(seen.values().len() >= values, "{name}");
-        assert_eq!((seen.bad, seen.unshown()), (0, 0), "{name}");
+        assert_eq!(seen.log().unshown, 0, "{name}");
     }
 }
 
 #[test]
 fn units_semantics_and_texts_come_from_instruments() {
-    let (mut counters, mut seen) = (counters(), Seen::default());
+    let (mut counters, mut seen) = (counters(), recorded());
     let end = replay("meters-9", &mut counters, &mut seen);
     for (path, sem, units, oneline) in [
         ("test_requests", Semantics::Counter, Units::Count, "requests"),
@@ -133,17 +133,17 @@ fn units_semantics_and_texts_come_from_instruments() {
         assert_eq!(restore(&spec.persist), Some(spec));
     }
     let odd = "app:1::route=/odd,=x,status=500";
-    assert_eq!(seen.row("pmda_meter.test_requests", odd), Some(76.0));
-    assert_eq!(seen.peer.cell(m::SERIES_UPDATES, odd.strip_prefix("app:1::").unwrap()), Some(5));
-    assert_eq!(seen.peer.cell(m::SERIES_UPDATES, "-"), Some(6));
-    assert_eq!(seen.peer.value(m::METER_LIMITED), Some(Value::U32(0)));
+    assert_eq!(seen.in_row("pmda_meter.test_requests", odd), Some(76.0));
+    assert_eq!(seen.cell(m::SERIES_UPDATES, odd.strip_prefix("app:1::").unwrap()), Some(5));
+    assert_eq!(seen.cell(m::SERIES_UPDATES, "-"), Some(6));
+    assert_eq!(seen.value(m::METER_LIMITED), Some(Value::U32(0)));
 
     counters.tick(end + Duration::from_secs(10), &mut seen);
-    assert_eq!(seen.row("pmda_meter.test_active", "app:1::-"), None);
-    assert_eq!(seen.row("pmda_meter.test_temperature", "app:1::-"), None);
-    assert_eq!(seen.row("pmda_meter.test_bytes", "app:1::-"), Some(6000.0));
+    assert_eq!(seen.in_row("pmda_meter.test_active", "app:1::-"), None);
+    assert_eq!(seen.in_row("pmda_meter.test_temperature", "app:1::-"), None);
+    assert_eq!(seen.in_row("pmda_meter.test_bytes", "app:1::-"), Some(6000.0));
 
-    let (mut runtime, mut seen) = (self::counters(), Seen::default());
+    let (mut runtime, mut seen) = (self::counters(), recorded());
     replay("meters-runtime-9", &mut runtime, &mut seen);
     for level in ["thread_count", "queue_length"] {
         let path = format!("system_runtime.dotnet_thread_pool_{level}");
@@ -153,37 +153,37 @@ fn units_semantics_and_texts_come_from_instruments() {
 
 #[test]
 fn limits_and_other_sessions_are_reported() {
-    let (mut counters, mut seen) = (counters(), Seen::default());
+    let (mut counters, mut seen) = (counters(), recorded());
     let end = replay("meters-limit-9", &mut counters, &mut seen);
-    assert_eq!(seen.peer.value(m::METER_LIMITED), Some(Value::U32(1)));
+    assert_eq!(seen.value(m::METER_LIMITED), Some(Value::U32(1)));
     let later = end + Duration::from_secs(20);
     assert!(!counters.asks_again(end) && counters.asks_again(later));
     let texts: Vec<_> = std::iter::from_fn(|| counters.report()).map(|r| r.text).collect();
     assert!(texts.iter().any(|text| text.contains("more series")), "{texts:?}");
     let owner = counters.owner().unwrap().to_owned();
     assert!(owner.starts_with("session "), "{owner}");
-    assert_eq!(seen.peer.value(m::METER_OWNER), Some(Value::text(&owner)));
+    assert_eq!(seen.value(m::METER_OWNER), Some(Value::text(&owner)));
 
     let session = owner.strip_prefix("session ").unwrap();
     let mut same = Counters::default();
     same.start("app:1");
     same.stream(session, "apm-1");
-    let mut seen = Seen::default();
+    let mut seen = recorded();
     replay("meters-limit-9", &mut same, &mut seen);
-    assert_eq!((same.owner(), seen.peer.value(m::METER_OWNER)), (None, Some(Value::text(""))));
+    assert_eq!((same.owner(), seen.value(m::METER_OWNER)), (None, Some(Value::text(""))));
     assert!(!same.asks_again(later), "they are its own");
 }
 
 #[test]
 fn counters_go_on_in_another_stream() {
-    let (mut counters, mut seen) = (counters(), Seen::default());
+    let (mut counters, mut seen) = (counters(), recorded());
     replay("meters-9", &mut counters, &mut seen);
     counters.stream("SHARED", "apm-1");
     replay("meters-9", &mut counters, &mut seen);
     let odd = "app:1::route=/odd,=x,status=500";
-    assert_eq!(seen.row("pmda_meter.test_requests", odd), Some(152.0));
+    assert_eq!(seen.in_row("pmda_meter.test_requests", odd), Some(152.0));
     // It is observed: the program's own sum began anew.
-    assert_eq!(seen.row("pmda_meter.test_duration.count", "app:1::route=/a"), Some(302.0));
+    assert_eq!(seen.in_row("pmda_meter.test_duration.count", "app:1::route=/a"), Some(302.0));
     assert!(counters.memory() < 32 << 10, "{}", counters.memory());
 }
 
@@ -248,7 +248,7 @@ mod made {
 
 #[test]
 fn a_process_has_so_many_counters_and_the_rest_is_counted() {
-    let (mut counters, mut seen) = (counters(), Seen::default());
+    let (mut counters, mut seen) = (counters(), recorded());
     let (mean, mut meter) = (made::mean(), Meter::new(Settings::default()));
     for round in 0..3 {
         for n in 0..limits::EVENT_COUNTERS + 500 {
@@ -257,7 +257,7 @@ fn a_process_has_so_many_counters_and_the_rest_is_counted() {
             assert!(counters.event(now, &made::event(&mean, &payload), &mut meter, &mut seen));
         }
     }
-    assert_eq!((seen.peer.log().specs.len(), seen.unshown()), (limits::DYNAMIC_METRICS, 500));
+    assert_eq!((seen.log().specs.len(), seen.log().unshown), (limits::DYNAMIC_METRICS, 500));
     assert!(counters.memory() < 1 << 20, "{}", counters.memory());
     let payload = made::payload("c0", 5.0, 1, 1.0);
     for end in 0..payload.len() {
@@ -268,16 +268,16 @@ fn a_process_has_so_many_counters_and_the_rest_is_counted() {
 
 #[test]
 fn means_end_doubles_are_not_means_and_what_was_not_measured_has_no_value() {
-    let (mut counters, mut seen) = (counters(), Seen::default());
+    let (mut counters, mut seen) = (counters(), recorded());
     let (mean, mut meter) = (made::mean(), Meter::new(Settings::default()));
-    let mut report = |at: f64, value: f64, count: i32, interval: f32, seen: &mut Seen| {
+    let mut report = |at: f64, value: f64, count: i32, interval: f32, seen: &mut Recorded| {
         let payload = made::payload("c", value, count, interval);
         let at = Duration::from_secs_f64(at);
         counters.event(at, &made::event(&mean, &payload), &mut meter, seen);
         counters.tick(at, seen);
     };
     report(1.0, 5.0, 1, 1.0, &mut seen);
-    let path = |seen: &Seen, ending: &str| seen.own(&format!("c_p.c_c{ending}"));
+    let path = |seen: &Recorded, ending: &str| seen.own(&format!("c_p.c_c{ending}"));
     assert_eq!((path(&seen, ""), path(&seen, "_count")), (Some(5.0), None), "it is just polled");
     report(2.0, 7.0, 3, 1.0, &mut seen);
     assert_eq!(path(&seen, "_count"), Some(4.0), "values before count as well");

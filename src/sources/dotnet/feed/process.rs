@@ -60,7 +60,7 @@ impl Fed {
         for (item, text) in texts {
             peer.set(item, Value::Text(text.into()));
         }
-        peer.set(m::STATE, Value::U32(State::Streaming as u32));
+        peer.set(m::STATE, State::Streaming as u32);
         Self {
             peer,
             parts,

@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::contract::Counters;
 use crate::contract::Peer;
 use crate::meter::{Latency, MergedLatency};
-use crate::model::Value;
 use crate::runtimes::{Histogram, Longest};
 use crate::sources::dotnet::metrics as m;
 
@@ -51,7 +50,7 @@ impl Pauses {
     pub(super) fn report(&mut self, peer: &mut Peer) {
         self.histogram.report(peer);
         if let Some(last) = self.last.take() {
-            peer.set(m::PAUSE_LAST, Value::U64(last));
+            peer.set(m::PAUSE_LAST, last);
             self.longest.report(peer);
         }
     }

@@ -63,8 +63,7 @@ impl Meter {
         }
     }
 
-    /// The peer is identified. `name`: the
-    /// instance name.
+    /// The peer is identified. `name`: the instance name.
     pub fn start(&mut self, name: &str, peer: &mut Peer) {
         self.name = name.into();
         peer.start_counters(m::METRICS);

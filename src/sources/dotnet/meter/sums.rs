@@ -374,10 +374,10 @@ impl Sums {
             return;
         }
         if let Some(size) = size {
-            peer.set(m::HEAP_TOTAL, Value::U64(size));
+            peer.set(m::HEAP_TOTAL, size);
         }
         if let Some(share) = share {
-            peer.set(m::TIME_IN_GC, Value::F64(share));
+            peer.set(m::TIME_IN_GC, share);
         }
         if let Some(assemblies) = assemblies
             && self.assemblies != assemblies
@@ -393,7 +393,7 @@ impl Sums {
         self.figures.report(peer);
         for (item, value) in GAUGES.into_iter().zip(&mut self.gauges) {
             if let Some(value) = value.take() {
-                peer.set(item, Value::U64(value));
+                peer.set(item, value);
             }
         }
         self.heap.report(owner, peer);

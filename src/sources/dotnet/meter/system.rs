@@ -189,7 +189,7 @@ impl System {
                 self.gauge(item, Value::U64(whole(value * unit)), peer);
             }
             Target::Total(item) if level => {
-                peer.set(item, Value::U64(whole(value)));
+                peer.set(item, whole(value));
             }
             Target::Sum(item, unit) => count(item, value * unit, peer),
             Target::Event(item, unit) if !events => count(item, value * unit, peer),

@@ -19,7 +19,7 @@ use bytes::BytesMut;
 use super::metrics as m;
 use super::nettrace::Reader;
 use crate::contract::Peer;
-use crate::model::{MetricItem, Now, Value};
+use crate::model::{MetricItem, Now};
 use visit::{State, Visit};
 
 /// The stream of one CollectTracing session.
@@ -93,7 +93,7 @@ impl Stream {
         if events > 0
             && let Some(lag) = self.state.clock.age(newest)
         {
-            peer.set(m::LAG, Value::U64(lag));
+            peer.set(m::LAG, lag);
         }
         while let Some(report) = parts.counters.report() {
             parts.records.session_report(self.state.clock.stamp(report.time), &report.text, peer);

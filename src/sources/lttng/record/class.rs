@@ -143,7 +143,7 @@ pub(crate) struct EventClass {
 /// Estimated bytes of a parameter's key: provider, event, field and type.
 const PARAM_KEY: usize = 64;
 
-/// Parameters and rows that are defined in the peer of one session.
+/// Parameters and rows that are defined for one session.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     host: String,

@@ -292,7 +292,7 @@ impl Session {
         }
         if let Some(behind) = result.end.map(|end| now.wall.as_nanos() - Stamp::as_nanos(end)) {
             let ns = u64::try_from(behind.max(0)).unwrap_or_default();
-            peer.set(m::LATENCY, Value::U64(ns));
+            peer.set(m::LATENCY, ns);
         }
         if let Some(fault) = result.fault {
             peer.add(m::DECODE_ERRORS, 1);

@@ -136,7 +136,7 @@ impl Meter {
             let (now, before) = (figure(&new), old.as_ref().map_or(0, figure));
             *sum += u64::from(now.wrapping_sub(before));
             if old.is_none() || now != before {
-                peer.set(*item, Value::U64(*sum));
+                peer.set(*item, *sum);
             }
         }
         for (item, figure) in GAUGES {

@@ -24,7 +24,7 @@ use crate::sources::mono::proto::requests::{Agent, Refusal, Request};
 use mono_counters::message::Status;
 use mono_counters::numbers::{bare_category, category_of_note};
 
-/// The two outputs of a session: bytes to the agent, updates to the peer.
+/// The two outputs of a session: bytes to the agent, and what is said of it.
 pub(crate) struct Io<'a> {
     pub(crate) out: &'a mut BytesMut,
     pub(crate) peer: &'a mut Peer,

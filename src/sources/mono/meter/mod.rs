@@ -1,5 +1,5 @@
 //! Counters as metrics: the counters of a connection, their types and units in PCP's terms, their
-//! values, the identity of the process, and the updates that the peer receives.
+//! values, the identity of the process, and what is said of the peer.
 
 pub(crate) mod counters;
 pub(crate) mod identity;

@@ -294,7 +294,7 @@ impl Updates {
         for (item, number) in counters.take_named() {
             // A stream's counters reach them with its other figures.
             if self.way == Way::Module && (item != JIT_METHODS || self.feeds(Share::Methods)) {
-                peer.set(item, Value::U64(number));
+                peer.set(item, number);
             }
         }
         self.values.extend(counters.take_pending().map(|(index, value)| (index.into(), value)));
@@ -310,7 +310,7 @@ impl Updates {
         if wall {
             let sent = i128::from(self.stamp - UNIX_EPOCH_TICKS) * i128::from(TICK_NANOSECONDS);
             let skew = (now.wall.as_nanos() - sent).clamp(i64::MIN.into(), i64::MAX.into());
-            peer.set(SKEW, Value::I64(i64::try_from(skew).unwrap_or_default()));
+            peer.set(SKEW, i64::try_from(skew).unwrap_or_default());
         }
         let interval = self.before.and_then(|before| interval(before, self.stamp));
         if let Some(interval) = interval {

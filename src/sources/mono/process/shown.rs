@@ -53,7 +53,7 @@ impl Shown {
     /// Shows how far the reading of a process has come.
     pub(crate) fn stage(&mut self, stage: Stage, peer: &mut Peer) {
         if self.stage.replace(stage) != Some(stage) {
-            peer.set(m::STATE, Value::U32(stage as u32));
+            peer.set(m::STATE, stage as u32);
         }
     }
 
@@ -78,7 +78,7 @@ impl Shown {
             peer.set(item, value);
         }
         if let Some(started) = facts.started {
-            peer.set(m::START_TIME, Value::I64(started));
+            peer.set(m::START_TIME, started);
         }
     }
 }

@@ -12,7 +12,6 @@
 use super::rows::Fixed;
 use crate::contract::Counters;
 use crate::contract::Peer;
-use crate::model::Value;
 use crate::runtimes::{Histogram, Longest, Open};
 use crate::sources::mono::limits::PAUSES;
 use crate::sources::mono::metrics as m;
@@ -246,11 +245,11 @@ impl Collections {
         self.kinds.report(owner, peer);
         self.histogram.report(peer);
         if let Some((_, last)) = self.last.filter(|_| std::mem::take(&mut self.changed)) {
-            peer.set(m::PAUSE_LAST, Value::U64(last));
+            peer.set(m::PAUSE_LAST, last);
             self.longest.report(peer);
         }
         if let Some((_, size)) = self.heap.filter(|_| std::mem::take(&mut self.resized)) {
-            peer.set(m::HEAP_TOTAL, Value::U64(size));
+            peer.set(m::HEAP_TOTAL, size);
         }
     }
 

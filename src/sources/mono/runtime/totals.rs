@@ -1,7 +1,7 @@
 //! Counters since the start of the process, as static metrics.
 
 use crate::contract::Peer;
-use crate::model::{MetricItem, Value};
+use crate::model::MetricItem;
 use crate::sources::mono::metrics as m;
 
 /// Nanoseconds in Mono's unit of time.
@@ -57,7 +57,7 @@ impl Totals {
                 *reported = None;
             } else if let Some(value) = value.filter(|value| *reported != Some(*value)) {
                 *reported = Some(value);
-                peer.set(item, Value::U64(value));
+                peer.set(item, value);
             }
         }
     }

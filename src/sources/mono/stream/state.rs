@@ -25,7 +25,7 @@ pub(super) struct State {
     pub(super) profile: Profile,
     /// Once it is read.
     pub(super) header: Option<Header>,
-    /// The peer knows who the peer is.
+    /// It has been said who the peer is.
     pub(super) introduced: bool,
     /// Thread of the open buffer.
     pub(super) thread: u64,
@@ -174,7 +174,7 @@ impl State {
             peer.error(&format!("the rest of a buffer is lost: {reason}"));
         }
         if let Some(age) = self.newest.take().and_then(|newest| self.clock.age(ticks, newest)) {
-            peer.set(m::LAG, Value::U64(age));
+            peer.set(m::LAG, age);
         }
         let Self { runtime, names, clock, updates, .. } = self;
         let exceptions = runtime.counts_exceptions() && updates.feeds(Share::Exceptions);

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use super::marks::Marks;
 use crate::contract::Peer;
 use crate::meter::{Latency, MergedLatency, bucket_of};
-use crate::model::{MetricItem, Now, Value};
+use crate::model::{MetricItem, Now};
 use crate::sources::profiler::dictionary::method_name::method_name;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::limits;
@@ -144,7 +144,7 @@ impl Accounting {
         match self.latency.changed(now.monotonic, self.service.as_deref()) {
             Some(Some(p)) => {
                 for (item, ms) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
-                    peer.set(item, Value::U64(ns(ms)));
+                    peer.set(item, ns(ms));
                 }
             }
             Some(None) => items.into_iter().for_each(|item| peer.unset(item)),

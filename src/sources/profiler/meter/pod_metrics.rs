@@ -130,11 +130,11 @@ impl PodMetrics {
         }
         if self.words != words.len() {
             self.words = words.len();
-            peer.set(m::WORDS, Value::U64(words.len() as u64));
+            peer.set(m::WORDS, words.len() as u64);
         }
         if self.rejected != words.rejected() {
             self.rejected = words.rejected();
-            peer.set(m::TRUNCATED, Value::U64(words.rejected()));
+            peer.set(m::TRUNCATED, words.rejected());
         }
         if std::mem::take(&mut self.message) {
             peer.message();
@@ -222,7 +222,7 @@ impl Observer for PodObserver<'_> {
         });
         self.peer.interval(HEARTBEAT);
         if let Some(ms) = pod_name.started_ms {
-            self.peer.set(m::START_TIME, Value::I64(ms));
+            self.peer.set(m::START_TIME, ms);
         }
         self.pod.records.define(self.peer);
         // Values of an earlier connection do not apply to this one.
@@ -310,7 +310,7 @@ impl Observer for PodObserver<'_> {
         self.pod.accounting.counters.add(m::SUSPEND_TIME, took);
         if took > self.pod.longest_pause {
             self.pod.longest_pause = took;
-            self.peer.set(m::SUSPEND_MAX, Value::U64(took));
+            self.peer.set(m::SUSPEND_MAX, took);
         }
         let params = [EventParam::number(m::P_DURATION, took)];
         self.peer.event(m::PAUSE, Stamp::from_millis(pause.end_ms), POINT, &params);

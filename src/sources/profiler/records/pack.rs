@@ -1,5 +1,5 @@
 //! The usual way of a call into a record: all its names have arrived, so that it is packed at once
-//! among the records that wait in the peer, from the bytes of the connection and without a copy of
+//! among the records that wait for the end of the call, from the bytes of the connection and without a copy of
 //! the call. The record is the one that [`CallRecords::emit`] makes.
 
 use std::borrow::Cow;
@@ -160,7 +160,7 @@ impl Headers {
 
 impl CallRecords {
     /// Packs the record of a call that has all names; `method` looks up that of its method; `error`:
-    /// the call failed. `false`: the peer takes no packed records, and nothing has happened.
+    /// the call failed. `false`: no packed records are taken, and nothing has happened.
     pub(crate) fn pack<'m>(
         &mut self,
         call: &Call<'_>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Collector;
 use super::scratch::Scratch;
-use crate::model::{Now, Value};
+use crate::model::Now;
 use crate::sources::zorka::limits::{WAITING, WAITING_BYTES};
 use crate::sources::zorka::meter::agent::TraceContext;
 use crate::sources::zorka::metrics as m;
@@ -129,6 +129,6 @@ pub(super) fn show_names(state: &mut State, at: usize) {
     let (Some(tables), Some(peer)) = (tables.get(at), peer) else { return };
     let names = &tables.names;
     for (item, n) in [(m::SYMBOLS, names.symbols()), (m::METHODS_KNOWN, names.methods())] {
-        peer.set(item, Value::U64(n as u64));
+        peer.set(item, n as u64);
     }
 }

@@ -62,8 +62,7 @@ impl Meter {
         }
     }
 
-    /// The peer is identified. `name`: the
-    /// instance name. `service`: one of `latencies`.
+    /// The peer is identified. `name`: the instance name. `service`: one of `latencies`.
     pub(crate) fn start(
         &mut self,
         name: &str,

@@ -77,7 +77,7 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) meter: Meter,
     pub(crate) peer: Option<Peer>,
-    /// The peer has its peer.
+    /// The peer has its instance.
     pub(crate) attached: bool,
     /// Time of the last try to have one.
     pub(crate) tried: Duration,

@@ -17,7 +17,7 @@ use crate::sources::dotnet::session::{Process, State};
 use crate::sources::dotnet::stream::Parts;
 use crate::sources::dotnet::target::Target;
 
-/// Reports changes of the facts to the peer.
+/// Reports what has changed of the facts.
 #[derive(Debug)]
 pub(super) struct Facts {
     target: Arc<Target>,

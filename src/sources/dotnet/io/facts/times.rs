@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::Peer;
-use crate::model::Value;
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::records::Lookup;
 use crate::sources::dotnet::target::Target;
@@ -36,7 +35,7 @@ impl Times {
         self.next = now + PERIOD;
         let Some((user, system)) = read(target) else { return };
         if let Some(cpus) = cpus(target).filter(|_| !self.bound) {
-            peer.set(m::CPUS, Value::U32(cpus));
+            peer.set(m::CPUS, cpus);
         }
         for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
             if !self.bound {

@@ -42,7 +42,7 @@ pub(crate) struct Class {
     pub(super) sized: bool,
 }
 
-/// Parameters that are defined in the peer of one process. Slots are odd numbers: the metrics that
+/// Parameters that are defined for one process. Slots are odd numbers: the metrics that
 /// a process defines have the even ones.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {

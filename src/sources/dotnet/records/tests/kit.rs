@@ -1,4 +1,4 @@
-//! A peer that unpacks records, and streams to play into it.
+//! A peer that keeps records, and streams to play into it.
 
 use std::io::Read;
 use std::path::Path;

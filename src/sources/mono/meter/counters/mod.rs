@@ -71,9 +71,9 @@ pub(crate) struct Counters {
     names: OnceCell<HashSet<Arc<str>>>,
     used: usize,
     sampled: usize,
-    /// Shown, but not yet defined in the peer.
+    /// Shown, but not yet defined as a metric.
     fresh: Vec<u16>,
-    /// Defined in the peer, and not shown any more.
+    /// Defined as a metric, and not shown any more.
     gone: Vec<u16>,
     /// Values for the next sample, of counters that are shown since the last one.
     pending: BTreeMap<u16, SampleValue>,
@@ -321,12 +321,12 @@ impl Counters {
         self.all().filter(|(_, _, s)| !s.removed).map(|(_, c, _)| words(c)).collect()
     }
 
-    /// Counters that have values in the peer.
+    /// Counters whose metrics have values.
     pub(crate) fn defined(&self) -> impl Iterator<Item = u16> {
         self.all().filter(|(_, _, s)| s.defined && s.visible).map(|(index, ..)| index)
     }
 
-    /// Whether the values of this counter go to the peer.
+    /// Whether the values of this counter are passed on.
     pub(crate) fn shown(&self, index: u16) -> bool {
         self.get(index).is_some_and(|(counter, state)| state.shown(counter))
     }

@@ -19,9 +19,9 @@ pub(super) struct Counter {
     pub(super) forced: bool,
     /// Removed by a user, although the agent supports no Remove.
     pub(super) dropped: bool,
-    /// Defined as a metric in the peer.
+    /// Defined as a metric.
     pub(super) defined: bool,
-    /// Shown, in the peer or in an update that is queued.
+    /// Shown, or about to be by an update that is queued.
     pub(super) visible: bool,
 }
 
@@ -40,7 +40,7 @@ impl Counter {
         self.last.get(..self.length.into()).unwrap_or_default()
     }
 
-    /// Whether the values go to the peer.
+    /// Whether the values are passed on.
     pub(super) const fn shown(&self, counter: &Announced) -> bool {
         !counter.unusable && !self.removed && !self.dropped && (self.forced || self.selected)
     }

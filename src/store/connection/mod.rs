@@ -52,10 +52,10 @@ struct Target {
     total: Option<NonZeroU16>,
 }
 
-/// The sink of one connection: its peer counts as connected until [`PeerSink::finish`] or, after a
+/// One connection of a peer, which counts as connected until [`Connection::finish`] or, after a
 /// panic, the drop.
 #[derive(Debug)]
-pub struct PeerSink {
+pub(super) struct Connection {
     store: Arc<Store>,
     source: SourceId,
     /// The table of the source.
@@ -84,13 +84,13 @@ pub struct PeerSink {
     now: Now,
 }
 
-impl PeerSink {
-    /// A sink for one connection of `source`.
+impl Connection {
+    /// A connection to `source`.
     ///
     /// # Panics
     /// The source is of another catalogue than the store's.
     #[must_use]
-    pub fn new(store: &Arc<Store>, source: SourceId, requests: &Arc<RequestQueue>) -> Self {
+    pub(super) fn new(store: &Arc<Store>, source: SourceId, requests: &Arc<RequestQueue>) -> Self {
         let table = *store.catalogue().source(source).expect("an id of the store's catalogue");
         Self {
             store: Arc::clone(store),
@@ -154,7 +154,7 @@ impl PeerSink {
         self.ingest_counted = counted;
     }
 
-    /// Bytes that the sink uses.
+    /// Bytes used.
     fn memory(&self) -> usize {
         let rows: usize =
             self.rows.iter().map(|r| r.capacity() * size_of::<Option<BoundRow>>()).sum();
@@ -168,7 +168,7 @@ impl PeerSink {
     }
 }
 
-impl Drop for PeerSink {
+impl Drop for Connection {
     fn drop(&mut self) {
         if self.peer.is_some() {
             self.finish(true, Departure::lost("an internal error of the PMDA"));
@@ -216,7 +216,7 @@ fn target(
     }
 }
 
-impl Recipient for PeerSink {
+impl Recipient for Connection {
     fn update(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => self.introduce(&id),

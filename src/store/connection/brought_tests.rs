@@ -13,17 +13,17 @@ fn store(limits: Limits) -> Arc<Store> {
 
 /// A shop with a gauge at slot 0, a series at 1, a field at 2, and two rows.
 fn shop(store: &Arc<Store>, name: &str) -> Peer {
-    let mut sink = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
+    let mut session = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
     let id = Identity { name: name.into(), resumes: true, ..Identity::default() };
-    sink.is(id);
+    session.is(id);
     for (slot, line) in (0..).zip(["gauge till.cash", "series till.count", "field till.cash"]) {
-        sink.define(slot, &ware(line));
+        session.define(slot, &ware(line));
     }
     for slot in 0..2 {
         let key = format!("{name}::till={slot}");
-        sink.row(STREAM, slot, Some(&key));
+        session.row(STREAM, slot, Some(&key));
     }
-    sink
+    session
 }
 
 fn row(store: &Store, key: &str) -> Arc<Row> {
@@ -75,11 +75,11 @@ fn peers_and_their_rows_have_values_of_their_own() {
 #[test]
 fn values_of_rows_survive_reconnects_and_go_with_their_peer() {
     let store = store(Limits::default());
-    let mut sink = shop(&store, "a");
+    let mut session = shop(&store, "a");
     let column = store.define(SHOP, &ware("series till.count")).expect("known").column();
-    sink.set_slot(1, Some(1), Value::F64(8.0));
+    session.set_slot(1, Some(1), Value::F64(8.0));
     let kept = row(&store, "a::till=1");
-    sink.finish(false, Departure::default());
+    session.finish(false, Departure::default());
     // Another session numbers its slots anew.
     let mut again = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
     let id = Identity { name: "a".into(), resumes: true, ..Identity::default() };
@@ -105,27 +105,27 @@ fn memory_is_for_the_values_of_a_row_and_has_a_limit() {
     };
     let wares: Vec<_> = (0..400).map(|n| ware(&format!("series w{n}.count"))).collect();
     let fill = |store: &Arc<Store>, rows: u32, each: u32| {
-        let mut sink = shop(store, "a");
+        let mut session = shop(store, "a");
         for (slot, spec) in (10..).zip(&wares) {
-            sink.define(slot, spec);
+            session.define(slot, spec);
         }
         for slot in 0..rows {
             let key = format!("a::{slot}");
-            sink.row(STREAM, slot, Some(&key));
+            session.row(STREAM, slot, Some(&key));
         }
         let before = held(store);
         for slot in 0..rows {
             (0..each)
-                .for_each(|n| sink.set_slot(10 + (slot + n) % 400, Some(slot), Value::F64(1.0)));
+                .for_each(|n| session.set_slot(10 + (slot + n) % 400, Some(slot), Value::F64(1.0)));
         }
-        (sink, held(store) - before)
+        (session, held(store) - before)
     };
     let (_sink, bytes) = fill(&store(Limits::default()), 5000, 3);
     assert!((5000 * 3 * 30..5000 * 3 * 60).contains(&bytes), "{bytes}");
     let small = store(Limits { memory: 2 << 20, ..Limits::default() });
-    let (mut sink, _) = fill(&small, 5000, 3);
+    let (mut session, _) = fill(&small, 5000, 3);
     assert!(small.memory.is_full());
-    sink.set_slot(1, Some(0), Value::F64(1.0));
+    session.set_slot(1, Some(0), Value::F64(1.0));
     let column = small.define(SHOP, &ware("series till.count")).expect("known").column();
     assert_eq!(row(&small, "a::0").brought.get(column), None);
 }

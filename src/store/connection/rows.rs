@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::bound_row::BoundRow;
-use super::{PeerSink, SLOTS_MAX};
+use super::{Connection, SLOTS_MAX};
 use crate::model::{RowItem, TableId};
 
-impl PeerSink {
+impl Connection {
     pub(super) fn bind_row(&mut self, table: TableId, slot: u32, key: Option<&str>) {
         let slot = slot as usize;
         let Some(rows) = self.rows.get_mut(table.index()).filter(|_| slot < SLOTS_MAX) else {

@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use super::totals::growth;
-use super::{BATCH_MAX, PeerSink, SLOTS_MAX, Target, batch};
+use super::{BATCH_MAX, Connection, SLOTS_MAX, Target, batch};
 use crate::catalogue::Stat;
 use crate::contract::SampleValue;
 use crate::events::flags;
@@ -11,7 +11,7 @@ use crate::model::{EventKindId, MetricItem, MetricSpec, Place, Stamp, Value, Val
 use crate::store::log_throttle::LogThrottle;
 use crate::store::peer::Kept;
 
-impl PeerSink {
+impl Connection {
     pub(super) fn define(&mut self, slot: u32, spec: &MetricSpec) {
         let slot = slot as usize;
         if slot >= SLOTS_MAX {

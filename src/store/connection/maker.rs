@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::PeerSink;
+use super::Connection;
 use crate::contract::{Peer, PeerMaker};
 use crate::model::SourceId;
 use crate::store::{RequestQueue, Store};
@@ -14,7 +14,7 @@ impl Store {
     /// The source is of another catalogue than the store's.
     #[must_use]
     pub fn peer_of(self: &Arc<Self>, source: SourceId, requests: &Arc<RequestQueue>) -> Peer {
-        Peer::new(PeerSink::new(self, source, requests))
+        Peer::new(Connection::new(self, source, requests))
     }
 
     /// Makes peers of a source that do not take requests. `counted`: the bytes that the source counts for a
@@ -24,9 +24,9 @@ impl Store {
         let store = Arc::clone(self);
         PeerMaker::new(move || {
             let requests = Arc::new(RequestQueue::new(|| ()));
-            let mut sink = PeerSink::new(&store, source, &requests);
-            sink.set_ingest_counted(counted);
-            Peer::new(sink)
+            let mut connection = Connection::new(&store, source, &requests);
+            connection.set_ingest_counted(counted);
+            Peer::new(connection)
         })
     }
 }

@@ -1,12 +1,12 @@
 //! What a peer says of itself, and what is logged of it.
 
-use super::PeerSink;
+use super::Connection;
 use crate::catalogue::{AgentCell, Stat};
 use crate::contract::Identity;
 use crate::model::ControlId;
 use crate::store::log_throttle::LogThrottle;
 
-impl PeerSink {
+impl Connection {
     pub(super) fn introduce(&mut self, id: &Identity) {
         self.deliver_service(true);
         self.served = None;

@@ -34,22 +34,22 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
         1 << 20,
     );
     let requests = Arc::new(RequestQueue::new(|| ()));
-    let mut sink = PeerSink::new(&store, TOY, &requests);
-    sink.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
-    let peer = Arc::clone(sink.peer.as_ref().expect("attached"));
-    sink.set(COLOUR, &Value::text(&"é".repeat(2000)));
+    let mut session = Connection::new(&store, TOY, &requests);
+    session.update(Update::Identity(Identity { name: "app:1".into(), ..Identity::default() }));
+    let peer = Arc::clone(session.peer.as_ref().expect("attached"));
+    session.set(COLOUR, &Value::text(&"é".repeat(2000)));
     let text = peer.text(1).expect("kept");
     assert!(text.len() < 1030 && text.ends_with("é…"), "{text}");
     assert_eq!(store.stats.get(Stat::TextsCut), 1);
     // The memory has no room for 4096 texts.
-    (1..4096).for_each(|column| sink.set_text(column, &"x".repeat(1000)));
+    (1..4096).for_each(|column| session.set_text(column, &"x".repeat(1000)));
     let texts = (1..4096).filter(|item| peer.text(*item).is_some()).count();
     let held = store.memory_stat(Stat::MemoryTexts).unwrap_or_default();
     assert!((1000..2000).contains(&texts) && (1 << 20..2 << 20).contains(&held), "{texts} {held}");
     assert!(store.memory_stat(Stat::MemoryRefused) > Some(2000));
     store.set_limits(Limits::default());
-    sink.set_now(Now { monotonic: std::time::Duration::from_secs(100), ..Now::default() });
-    sink.finish(false, Departure::default());
+    session.set_now(Now { monotonic: std::time::Duration::from_secs(100), ..Now::default() });
+    session.finish(false, Departure::default());
     store.sweep(std::time::Duration::from_secs(105));
     assert!(peer.text(2).is_some(), "still shown");
     store.sweep(std::time::Duration::from_secs(111));
@@ -59,7 +59,7 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
 #[test]
 fn a_sample_sets_cells_and_appends_one_record() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
-    let mut sink = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
+    let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
     let spec = MetricSpec {
         key: "GC/x".into(),
         place: Place::Sampled("counter"),
@@ -72,19 +72,19 @@ fn a_sample_sets_cells_and_appends_one_record() {
         labels: vec![],
         persist: "x".into(),
     };
-    sink.define(3, &spec);
-    sink.is(Identity { name: "app:1".into(), ..Identity::default() });
+    session.define(3, &spec);
+    session.is(Identity { name: "app:1".into(), ..Identity::default() });
     let values = [(3, SampleValue::Wrapping32(5)), (99, Value::U64(1).into())];
-    sink.sample(SAMPLE, Stamp { sec: 9, nsec: 0 }, &values);
+    session.sample(SAMPLE, Stamp { sec: 9, nsec: 0 }, &values);
     let peer = shown(&store);
     assert_eq!(peer.cells.get(STATIC_ITEMS), Some(5));
     assert!(peer.existing_stream(SAMPLE).is_none(), "appended when the session's call ends");
-    sink.flush();
+    session.flush();
     let packed = peer.existing_stream(SAMPLE).expect("made by the flush").newest(10);
     let records: Vec<_> = Records::<HighRes>::packed(&packed).map(|r| r.expect("sound")).collect();
     assert_eq!(records.len(), 1);
     assert_eq!(records[0].params.iter().map(|p| p.value).collect::<Vec<_>>(), [Scalar::U64(5)]);
-    sink.finish(false, Departure::default());
+    session.finish(false, Departure::default());
     assert!(!peer.liveness.up());
 }
 
@@ -110,11 +110,11 @@ impl Unpacked for Plain {
 #[test]
 fn records_that_are_packed_later_leave_room_for_others() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
-    let mut sink = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
-    sink.is(Identity { name: "app:1".into(), ..Identity::default() });
+    let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
+    session.is(Identity { name: "app:1".into(), ..Identity::default() });
     let streams = || shown(&store).streams().count();
     // The share of the stream that there will be.
-    assert!(sink.keeps(SAMPLE, 256 << 10, 0) && !sink.keeps(SAMPLE, (256 << 10) + 1, 0));
+    assert!(session.keeps(SAMPLE, 256 << 10, 0) && !session.keeps(SAMPLE, (256 << 10) + 1, 0));
     assert_eq!(streams(), 0);
     let later = || Later {
         records: Box::new(Plain),
@@ -123,46 +123,46 @@ fn records_that_are_packed_later_leave_room_for_others() {
         truncated: 0,
         newest: Stamp { sec: 9, nsec: 0 },
     };
-    sink.append_later(SAMPLE, later());
-    assert!(sink.keeps(SAMPLE, 256 << 10, 0) && !sink.keeps(SAMPLE, (256 << 10) + 1, 0));
-    assert!(sink.keeps(SAMPLE, 1000, 500) && !sink.keeps(SAMPLE, 1000, 501));
+    session.append_later(SAMPLE, later());
+    assert!(session.keeps(SAMPLE, 256 << 10, 0) && !session.keeps(SAMPLE, (256 << 10) + 1, 0));
+    assert!(session.keeps(SAMPLE, 1000, 500) && !session.keeps(SAMPLE, 1000, 501));
     let peer = shown(&store);
     let stream = peer.existing_stream(SAMPLE).expect("made");
     assert_eq!((stream.stats().count, stream.newest(2).len()), (1, 24));
-    sink.finish(false, Departure::default());
-    sink.append_later(SAMPLE, later());
+    session.finish(false, Departure::default());
+    session.append_later(SAMPLE, later());
 }
 
 /// A peer of source [`SHOP`] with rows `x` at slot 0 of the table of peers and of the shared table.
 fn shop(store: &Arc<Store>, name: &str) -> Peer {
-    let mut sink = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
-    sink.is(Identity { name: name.into(), ..Identity::default() });
+    let mut session = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
+    session.is(Identity { name: name.into(), ..Identity::default() });
     for (table, key) in [(STREAM, format!("{name}::x")), (BUCKET, "x".into())] {
-        sink.row(table, 0, Some(&key));
+        session.row(table, 0, Some(&key));
     }
-    sink
+    session
 }
 
 #[test]
 fn a_row_of_a_peer_is_set_unset_and_follows_its_key() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
-    let mut sink = shop(&store, "a");
+    let mut session = shop(&store, "a");
     let peer = shown(&store);
     let row = || store.row(SHOP, STREAM, Some(&peer), Some("a::x")).expect("room");
     let first = row();
-    sink.row_set(0, STREAM_DELAY, 9);
-    sink.row_set(0, STREAM_DELAY, 5);
+    session.row_set(0, STREAM_DELAY, 9);
+    session.row_set(0, STREAM_DELAY, 5);
     assert_eq!(first.cells.get(1), Some(5));
-    sink.row_unset(0, STREAM_DELAY);
+    session.row_unset(0, STREAM_DELAY);
     assert_eq!(first.cells.get(1), None);
     // No slot, no table.
-    sink.row_set(1, STREAM_DELAY, 1);
-    sink.row_unset(7, STREAM_BYTES);
+    session.row_set(1, STREAM_DELAY, 1);
+    session.row_unset(7, STREAM_BYTES);
     assert_eq!(first.cells.memory(), 3 * 8, "a word of bits, and two cells");
     // Values of a sliding period go with the peer, those of counters stay.
     let (now, stale) = (Duration::from_secs(1), Duration::ZERO);
     assert!(first.fresh(Duration::ZERO, stale));
-    sink.finish(false, Departure::default());
+    session.finish(false, Departure::default());
     assert!(!first.fresh(now, stale));
 }
 
@@ -171,10 +171,10 @@ fn a_shared_row_is_raised_and_set_by_all() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
     let (mut a, mut b) = (shop(&store, "a"), shop(&store, "b"));
     let row = store.row(SHOP, BUCKET, None, Some("x")).expect("room");
-    for (sink, values) in [(&mut a, [5, 3]), (&mut b, [9, 7])] {
+    for (session, values) in [(&mut a, [5, 3]), (&mut b, [9, 7])] {
         for value in values {
-            sink.row_max(0, BUCKET_MAX, value);
-            sink.row_add(0, BUCKET_COUNT, 1);
+            session.row_max(0, BUCKET_MAX, value);
+            session.row_add(0, BUCKET_COUNT, 1);
         }
     }
     assert_eq!((row.cells.get(9), row.cells.get(0)), (Some(9), Some(4)));
@@ -199,14 +199,14 @@ fn members_of_a_row_are_its_connected_peers() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
     let at = |s| Now { monotonic: Duration::from_secs(s), ..Now::default() };
     let join = |name: &str, key: &str| {
-        let mut sink = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
-        sink.set_now(at(1));
+        let mut session = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
+        session.set_now(at(1));
         let process = Some(name.to_owned());
         let id = Identity { name: name.into(), process, ..Identity::default() };
-        sink.is(id);
-        sink.row(BUCKET, 3, Some(key));
-        (0..3).for_each(|_| sink.row_member(BUCKET, 3));
-        sink
+        session.is(id);
+        session.row(BUCKET, 3, Some(key));
+        (0..3).for_each(|_| session.row_member(BUCKET, 3));
+        session
     };
     let row = |key| store.row(SHOP, BUCKET, None, key).expect("room");
     let (x, y) = (row(Some("x")), row(Some("y")));
@@ -225,7 +225,7 @@ fn members_of_a_row_are_its_connected_peers() {
     back.row(BUCKET, 3, Some("x"));
     back.row_member(BUCKET, 3);
     assert_eq!((x.members(), y.members()), (15, 5));
-    // A session that panics only drops its sink, and a sink that has ended joins nothing.
+    // A session that panics only drops its session, and a session that has ended joins nothing.
     all.truncate(10);
     back.finish(false, Departure::default());
     back.row_member(BUCKET, 3);
@@ -244,23 +244,23 @@ fn members_of_a_row_are_its_connected_peers() {
 #[test]
 fn members_follow_the_place_of_their_key() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
-    let mut sinks: Vec<_> = (0..20).map(|n| shop(&store, &format!("p{n}"))).collect();
-    let tick = |sinks: &mut [Peer]| {
-        sinks.iter_mut().for_each(|s| s.row_member(BUCKET, 1));
+    let mut sessions: Vec<_> = (0..20).map(|n| shop(&store, &format!("p{n}"))).collect();
+    let tick = |sessions: &mut [Peer]| {
+        sessions.iter_mut().for_each(|s| s.row_member(BUCKET, 1));
     };
     // The table has places for `x` and 17 keys, and one more for the rest.
-    sinks[0].row_add(0, BUCKET_COUNT, 10);
-    for (n, sink) in (1..).zip(&mut sinks) {
-        sink.row(BUCKET, 1, Some(&format!("key{n}")));
-        sink.row_add(1, BUCKET_COUNT, 10);
+    sessions[0].row_add(0, BUCKET_COUNT, 10);
+    for (n, session) in (1..).zip(&mut sessions) {
+        session.row(BUCKET, 1, Some(&format!("key{n}")));
+        session.row_add(1, BUCKET_COUNT, 10);
     }
-    tick(&mut sinks);
+    tick(&mut sessions);
     let members = |key: Option<&str>| store.row(SHOP, BUCKET, None, key).map(|r| r.members());
     assert_eq!((members(Some("key1")), members(Some("key20"))), (Some(1), members(None)));
     assert_eq!(members(None), Some(3));
     // The last keys get the places of `x` and the first.
-    sinks.iter_mut().skip(17).for_each(|sink| sink.row_add(1, BUCKET_COUNT, 100));
-    tick(&mut sinks);
+    sessions.iter_mut().skip(17).for_each(|session| session.row_add(1, BUCKET_COUNT, 100));
+    tick(&mut sessions);
     let all: u64 = (1..=20)
         .map(|n| format!("key{n}"))
         .filter_map(|key| {
@@ -271,35 +271,35 @@ fn members_follow_the_place_of_their_key() {
     let rest = members(None).expect("the rest");
     assert_eq!((all, rest), (18, 2));
     assert_eq!(members(Some("key20")), Some(1));
-    sinks.clear();
+    sessions.clear();
     assert_eq!((members(None), members(Some("key20"))), (Some(0), Some(0)));
 }
 
 #[test]
 fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
-    let mut sink = shop(&store, "a");
-    sink.row_max(0, BUCKET_MAX, 7);
+    let mut session = shop(&store, "a");
+    session.row_max(0, BUCKET_MAX, 7);
     let row = |key| store.row(SHOP, BUCKET, None, key).expect("room");
     let x = row(Some("x"));
     // The table is full: the last of the keys get the rest, and then the places of others.
     for slot in 1..40 {
         let key = format!("key{slot}");
-        sink.row(BUCKET, slot, Some(&key));
-        sink.row_max(slot, BUCKET_MAX, u64::from(slot));
-        sink.row_add(slot, BUCKET_COUNT, 10);
+        session.row(BUCKET, slot, Some(&key));
+        session.row_max(slot, BUCKET_MAX, u64::from(slot));
+        session.row_add(slot, BUCKET_COUNT, 10);
     }
     let other = row(None);
     assert_eq!(other.cells.get(9), Some(39));
     let labels = &[("text", "the last")][..];
-    sink.row_labels(BUCKET, 39, labels);
+    session.row_labels(BUCKET, 39, labels);
     assert_eq!(other.labels(), []);
-    sink.row_add(39, BUCKET_COUNT, 100);
+    session.row_add(39, BUCKET_COUNT, 100);
     assert!(x.gone() && row(Some("key39")).cells.get(9).is_none());
-    sink.row_max(0, BUCKET_MAX, 100);
+    session.row_max(0, BUCKET_MAX, 100);
     assert_eq!((x.cells.get(9), other.cells.get(9)), (Some(7), Some(100)));
     // The labels follow their key.
-    sink.row_add(39, BUCKET_COUNT, 1);
+    session.row_add(39, BUCKET_COUNT, 1);
     assert_eq!(row(Some("key39")).labels(), [("text", "the last".to_owned())]);
     assert_eq!(other.labels(), []);
 }
@@ -307,36 +307,36 @@ fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
 #[test]
 fn a_kind_is_watched_until_its_first_record_and_while_it_is_read() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
-    let mut sink = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
-    sink.is(Identity { name: "app:1".into(), ..Identity::default() });
-    assert!(sink.is_watched(SAMPLE), "a reader needs a stream");
-    sink.event(SAMPLE, Stamp::default(), 1, &[]);
-    assert!(!sink.is_watched(SAMPLE), "the first one waits");
-    sink.flush();
-    assert!(!sink.is_watched(SAMPLE));
+    let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
+    session.is(Identity { name: "app:1".into(), ..Identity::default() });
+    assert!(session.is_watched(SAMPLE), "a reader needs a stream");
+    session.event(SAMPLE, Stamp::default(), 1, &[]);
+    assert!(!session.is_watched(SAMPLE), "the first one waits");
+    session.flush();
+    assert!(!session.is_watched(SAMPLE));
     let peer = shown(&store);
     peer.existing_stream(SAMPLE).expect("has the first").watch();
-    assert!(sink.is_watched(SAMPLE));
+    assert!(session.is_watched(SAMPLE));
 }
 
 #[test]
 fn who_reads_a_kind_has_a_cursor_in_each_stream_before_its_first_record() {
     let store = Store::new(testkit::catalogue(), 400, Limits::default(), 8 << 10);
     let attach = |name: &str| {
-        let mut sink = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
-        sink.is(Identity { name: name.into(), ..Identity::default() });
-        sink
+        let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
+        session.is(Identity { name: name.into(), ..Identity::default() });
+        session
     };
-    let send = |sink: &mut Peer| {
+    let send = |session: &mut Peer| {
         for _ in 0..1000 {
             let (stamp, params) = (Stamp::default(), &[]);
-            sink.event(SAMPLE, stamp, 1, params);
+            session.event(SAMPLE, stamp, 1, params);
         }
-        sink.flush();
+        session.flush();
     };
     let of = |name: &str| store.peers().into_iter().find(|peer| peer.name == name);
-    let stats = |sink: &Peer| {
-        let name = sink.name()?;
+    let stats = |session: &Peer| {
+        let name = session.name()?;
         let peer = of(name.strip_prefix("toy::")?)?;
         peer.existing_stream(SAMPLE).map(Stream::stats)
     };
@@ -362,7 +362,7 @@ fn who_reads_a_kind_has_a_cursor_in_each_stream_before_its_first_record() {
     store.forget_reader(1);
     let mut last = attach("last");
     send(&mut last);
-    for sink in [&later, &last] {
-        assert_eq!(stats(sink).map(|s| s.clients), Some(0));
+    for session in [&later, &last] {
+        assert_eq!(stats(session).map(|s| s.clients), Some(0));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::PeerSink;
+use super::Connection;
 use crate::catalogue::{OTHER, ServiceRows, ServiceSum};
 use crate::contract::Service;
 use crate::model::{MetricItem, RowItem, STACK_NAME, TableId};
@@ -85,7 +85,7 @@ impl Served {
     }
 }
 
-impl PeerSink {
+impl Connection {
     /// The peer is one of a service from now on.
     pub(super) fn serve(&mut self, instance: &str, service: &Service) {
         let Some(services) = self.table.service else { return };

@@ -1,9 +1,9 @@
 //! Values of dynamic metrics that come without a record: of peers and of rows.
 
-use super::{PeerSink, Target};
+use super::{Connection, Target};
 use crate::model::{TableId, Value, ValueType};
 
-impl PeerSink {
+impl Connection {
     /// Sets a dynamic metric.
     pub(super) fn value(&mut self, slot: u32, row: Option<u32>, value: &Value) {
         let Some(target) = self.target_of(slot) else { return };

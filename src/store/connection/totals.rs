@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::PeerSink;
+use super::Connection;
 use crate::catalogue::AgentCell;
 use crate::model::{MetricSpec, TableId};
 use crate::store::dynamic_metric::DynamicMetric;
@@ -11,7 +11,7 @@ use crate::store::peer::{Origin, Peer};
 /// Slot of the row of the peer's group.
 const SLOT: u32 = 0;
 
-impl PeerSink {
+impl Connection {
     /// The column of the sums of a metric; `None`: there are none.
     pub(super) fn total_of(&self, metric: &DynamicMetric, spec: &MetricSpec) -> Option<u16> {
         let totals = self.table.totals?;
