@@ -3,8 +3,7 @@
 use bytes::{Buf, BytesMut};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use pmdaapm::contract::Session;
-use pmdaapm::contract::{Peer, PeerMaker};
+use pmdaapm::contract::{Peer, PeerMaker, Session};
 use pmdaapm::events::{self, Batch, Budget, ReadRequest, Resolutions, Stream, flags};
 use pmdaapm::model::{Now, Pmid, Stamp, ValueType};
 use pmdaapm::sources::mono;

@@ -14,14 +14,12 @@ use pmda::process::leaves_reserve;
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
-use super::ledger::Ledger;
+use super::ledger::{Full, Ledger};
 use super::peers::Peers;
 use super::throttle::SharedThrottle;
 use crate::clock::now;
-use crate::contract::Control;
-use crate::contract::{Peer, Refusal};
-use crate::contract::{Session, SessionError};
-use crate::model::Departure;
+use crate::contract::{Control, Peer, Refusal, Session, SessionError};
+use crate::model::{Departure, Now};
 use crate::read::glob;
 use crate::store::RequestQueue;
 
@@ -29,6 +27,8 @@ use crate::store::RequestQueue;
 const POLL: Duration = Duration::from_millis(250);
 /// Time between two ticks of a session.
 const TICK: Duration = Duration::from_secs(1);
+/// A file that a limit has turned away is read again after this: there may be room then.
+const AGAIN: Duration = Duration::from_secs(10);
 /// Bytes read at once, and per file in one round: a large file must not delay the others.
 const READ: usize = 64 << 10;
 const ROUND: usize = 4 << 20;
@@ -69,8 +69,9 @@ struct Followed {
     /// between two polls that the file's length did not show: the file is read once more from the
     /// start. After the second the file is ignored.
     faults: u8,
-    /// The next poll reads the file again from the start, after its first fault.
-    again: bool,
+    /// The file is read again from the start at this time: after its first fault, or when a limit has
+    /// turned it away. Until then it is left alone.
+    again: Option<Duration>,
 }
 
 impl Tail {
@@ -89,7 +90,7 @@ impl Tail {
                 keep
             });
             for path in paths {
-                if let Err(fault) = self.follow(&path, &mut followed) {
+                if let Err(fault) = self.follow(&path, &mut followed, now()) {
                     throttled.write(&format!("{}: {fault}", path.display()));
                 }
             }
@@ -103,6 +104,7 @@ impl Tail {
         &self,
         path: &Path,
         followed: &mut BTreeMap<PathBuf, Followed>,
+        at: Now,
     ) -> Result<(), Box<dyn std::error::Error>> {
         let metadata = match std::fs::metadata(path) {
             Ok(m) if m.is_file() => m,
@@ -115,13 +117,15 @@ impl Tail {
         {
             old.end(false, Departure::regular("the file was replaced"));
         }
-        match followed.get(path).map(|f| f.again) {
-            None => drop(followed.insert(path.to_path_buf(), self.open(path, 0)?)),
-            Some(true) => drop(followed.insert(path.to_path_buf(), self.open(path, 1)?)),
-            Some(false) => {}
+        let faults = match followed.get(path) {
+            None => Some(0),
+            Some(f) => f.again.is_some_and(|again| again <= at.monotonic).then_some(f.faults),
+        };
+        if let Some(faults) = faults {
+            followed.insert(path.to_path_buf(), self.open(path, faults)?);
         }
         match followed.get_mut(path) {
-            Some(f) => f.read(),
+            Some(f) => f.read(at),
             None => Ok(()),
         }
     }
@@ -144,7 +148,7 @@ impl Tail {
             requests,
             ticked: now().monotonic,
             faults,
-            again: false,
+            again: None,
             file,
         })
     }
@@ -174,8 +178,7 @@ impl Followed {
     }
 
     /// Reads the bytes written since the last round, at most [`ROUND`].
-    fn read(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        let at = now();
+    fn read(&mut self, at: Now) -> Result<(), Box<dyn std::error::Error>> {
         self.peer.set_now(at);
         let mut out = BytesMut::new();
         let requests: Vec<Control> = self.requests.take();
@@ -185,7 +188,8 @@ impl Followed {
         }
         let mut left = ROUND;
         self.file.seek(SeekFrom::Start(self.offset))?;
-        while left > 0 && self.faults < 2 && result.is_ok() {
+        let mut refused = false;
+        while left > 0 && !self.is_left_alone() && result.is_ok() {
             let filled = self.input.len();
             self.input.resize(filled + READ, 0);
             let n = self.file.read(self.input.get_mut(filled..).unwrap_or_default())?;
@@ -209,25 +213,41 @@ impl Followed {
                 self.ledger.settle(false, self.input.capacity(), self.session.held(), &self.peer)
             {
                 log::debug!("{full}");
+                refused = matches!(full, Full::All);
                 result =
                     Err(SessionError::Closed("limits.memory or limits.peer_memory is reached"));
             }
-            if self.peer.refusal() == Some(Refusal::Instances) {
-                result = Err(SessionError::Closed("limits.instances is reached"));
+            if self.peer.refused() {
+                refused = true;
+                result = Err(SessionError::Closed(match self.peer.refusal() {
+                    Some(Refusal::Memory) => "limits.memory is reached",
+                    _ => "limits.instances is reached",
+                }));
             }
         }
-        if result.is_ok() && self.faults < 2 && at.monotonic.saturating_sub(self.ticked) >= TICK {
+        if result.is_ok()
+            && !self.is_left_alone()
+            && at.monotonic.saturating_sub(self.ticked) >= TICK
+        {
             self.ticked = at.monotonic;
             result = self.session.tick(at, &mut out, &mut self.peer);
             self.peer.flush();
         }
         if let Err(fault) = result {
-            self.faults += 1;
-            self.again = self.faults == 1 && self.offset > 0;
+            if refused {
+                self.again = Some(at.monotonic + AGAIN);
+            } else {
+                self.faults += 1;
+                self.again = (self.faults == 1 && self.offset > 0).then_some(at.monotonic);
+            }
             self.end(!matches!(fault, SessionError::Closed(_)), fault.departure());
             return Err(fault.into());
         }
         Ok(())
+    }
+
+    const fn is_left_alone(&self) -> bool {
+        self.faults > 1 || self.again.is_some()
     }
 
     fn end(&mut self, fault: bool, departure: Departure) {
@@ -265,6 +285,9 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::catalogue::testkit::{self, TOY};
+    use crate::contract::Identity;
+    use crate::store::{Limits, Store};
 
     #[test]
     fn a_named_pipe_in_the_place_of_a_file_is_not_waited_for() {
@@ -280,5 +303,72 @@ mod tests {
         assert_eq!(metadata.len(), 1);
         std::fs::remove_file(&path).expect("removed");
         assert!(open(Path::new("/dev/null")).is_err());
+    }
+
+    /// A peer of one byte.
+    struct OneByte;
+
+    impl Session for OneByte {
+        fn feed(
+            &mut self,
+            _: Now,
+            input: &mut BytesMut,
+            _: &mut BytesMut,
+            peer: &mut Peer,
+        ) -> Result<(), SessionError> {
+            input.clear();
+            peer.is(Identity { name: "file".to_owned(), ..Identity::default() });
+            Ok(())
+        }
+
+        fn tick(&mut self, _: Now, _: &mut BytesMut, _: &mut Peer) -> Result<(), SessionError> {
+            Ok(())
+        }
+
+        fn control(
+            &mut self,
+            _: Now,
+            _: &Control,
+            _: &mut BytesMut,
+            _: &mut Peer,
+        ) -> Result<(), SessionError> {
+            Ok(())
+        }
+
+        fn close(&mut self, _: Now, _: &mut BytesMut, _: &mut Peer) {}
+
+        fn established(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_file_that_a_limit_has_turned_away_is_read_when_there_is_room() {
+        let path = std::env::temp_dir().join(format!("apm-tail-refused-{}", std::process::id()));
+        std::fs::write(&path, b"x").expect("written");
+        let full = Limits { instances: 1, ..Limits::default() };
+        let store = Store::new(testkit::catalogue(), 400, full, 1 << 20);
+        let mut other = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
+        other.is(Identity { name: "other".to_owned(), ..Identity::default() });
+        let tail = Tail {
+            peers: Peers::new(&store, TOY, "toy"),
+            factory: Arc::new(|_, _| Box::new(OneByte)),
+            patterns: Arc::default(),
+            stop: CancellationToken::new(),
+        };
+        let (mut followed, start) = (BTreeMap::new(), now());
+        let mut follow = |seconds| {
+            let monotonic = start.monotonic + Duration::from_secs(seconds);
+            tail.follow(&path, &mut followed, Now { monotonic, ..start }).map_err(|e| e.to_string())
+        };
+        let refused = Err("closed: limits.instances is reached".to_owned());
+        // More often than a file may have faults.
+        for second in [0, 10, 20, 30] {
+            assert_eq!((follow(second), follow(second + 9)), (refused.clone(), Ok(())));
+        }
+        store.set_limits(Limits::default());
+        assert_eq!(follow(40), Ok(()));
+        assert!(store.peers().iter().any(|peer| peer.name == "file"));
+        std::fs::remove_file(&path).expect("removed");
     }
 }

@@ -9,8 +9,7 @@ use super::reason::overflow_words;
 use super::rows::{Rows, SYSTEM, USER};
 use super::state::{Facts, Figures, Longest};
 use super::wire::Refusal;
-use crate::contract::Peer;
-use crate::contract::{Identity, Service};
+use crate::contract::{Identity, Peer, Service};
 use crate::model::{Condition, MetricItem, Value};
 use crate::read::glob;
 

@@ -15,8 +15,7 @@ use super::mlpd::MAGIC;
 use super::process::Joining;
 use super::session::{Inspector, Settings};
 use super::stream::{self, GZIP, Stream};
-use crate::contract::Control;
-use crate::contract::{Held, Peer, Session, SessionError};
+use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::model::Now;
 
 /// First bytes of the log profiler's stream, always little-endian.

@@ -17,8 +17,7 @@ use super::streams::decode::{Stream, Streams};
 use super::streams::record::Observer;
 use super::wire::command::{self as wire, Event, Settings, StreamKind, Violation};
 use super::wire::dialogue::Dialogue;
-use crate::contract::Control;
-use crate::contract::{Held, Peer, Session, SessionError};
+use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::meter::MergedLatencies;
 use crate::model::{Condition, Memory, Now};
 

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::hub::VERSIONS;
-use crate::contract::Identity;
-use crate::contract::Peer;
+use crate::contract::{Identity, Peer};
 use crate::model::{Departure, Now, Stamp, Value};
 use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::{At, Settings};

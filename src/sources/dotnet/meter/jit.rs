@@ -2,8 +2,7 @@
 
 use super::occurrence::{At, Occurrence};
 use super::system::Deferred;
-use crate::contract::Counters;
-use crate::contract::Peer;
+use crate::contract::{Counters, Peer};
 use crate::runtimes::{Layout, Open, Rows};
 use crate::sources::dotnet::clr::{Decoded, tier};
 use crate::sources::dotnet::metrics as m;

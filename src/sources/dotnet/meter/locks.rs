@@ -4,8 +4,7 @@ use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
 use super::occurrence::{At, Occurrence};
-use crate::contract::Counters;
-use crate::contract::Peer;
+use crate::contract::{Counters, Peer};
 use crate::runtimes::{Histogram, Layout, Open, Rows};
 use crate::sources::dotnet::metrics as m;
 

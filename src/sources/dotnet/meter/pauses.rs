@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::contract::Counters;
-use crate::contract::Peer;
+use crate::contract::{Counters, Peer};
 use crate::meter::{Latency, MergedLatency};
 use crate::runtimes::{Histogram, Longest};
 use crate::sources::dotnet::metrics as m;

@@ -2,8 +2,7 @@
 
 use super::lookup::Origin;
 use super::text::{push_guid, push_utf16};
-use crate::contract::ParamId;
-use crate::contract::Peer;
+use crate::contract::{ParamId, Peer};
 use crate::events::flags::{ID, PARENT};
 use crate::events::{Batch, TextWriter};
 use crate::model::{ParamItem, Stamp};

@@ -7,8 +7,7 @@ use super::super::metrics::{
     CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_FIELDS, P_STREAM,
 };
 use super::parameter::{Field, is_byte, provider};
-use crate::contract::ParamId;
-use crate::contract::Peer;
+use crate::contract::{ParamId, Peer};
 use crate::ctf::schema::{Encoding, Mappings, Scope};
 use crate::ctf::show::IntegerFormat;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};

@@ -9,8 +9,7 @@ use super::super::record::{
     Definitions, RecordBuffers, RecordContext, RecordFilter, StreamPosition, Trace,
 };
 use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
-use crate::contract::Identity;
-use crate::contract::{Held, Peer, PeerMaker};
+use crate::contract::{Held, Identity, Peer, PeerMaker};
 use crate::model::{Departure, Manner, MetricItem, Now, Stamp, Value};
 use crate::sources::foreign::ForeignReaders;
 

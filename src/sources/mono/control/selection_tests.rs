@@ -1,6 +1,5 @@
 use super::*;
-use crate::contract::Control;
-use crate::contract::Session;
+use crate::contract::{Control, Session};
 use crate::read::Order;
 use crate::sources::mono::Settings;
 use crate::sources::mono::metrics::{ADD, LIST, REMOVE};

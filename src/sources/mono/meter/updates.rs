@@ -8,8 +8,7 @@ use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
 use super::counters::Counters;
 use super::identity::Origin;
 use super::identity::{IdentityCounter, ProcessInfo};
-use crate::contract::Peer;
-use crate::contract::{Identity, SampleValue};
+use crate::contract::{Identity, Peer, SampleValue};
 use crate::model::{Now, Value};
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{

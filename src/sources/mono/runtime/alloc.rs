@@ -2,8 +2,7 @@
 
 use super::names::{Names, type_name};
 use super::rows::Pending;
-use crate::contract::Counters;
-use crate::contract::Peer;
+use crate::contract::{Counters, Peer};
 use crate::runtimes::Layout;
 use crate::sources::mono::metrics as m;
 

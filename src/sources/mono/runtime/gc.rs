@@ -10,8 +10,7 @@
 //! generation of the other steps means nothing.
 
 use super::rows::Fixed;
-use crate::contract::Counters;
-use crate::contract::Peer;
+use crate::contract::{Counters, Peer};
 use crate::runtimes::{Histogram, Longest, Open};
 use crate::sources::mono::limits::PAUSES;
 use crate::sources::mono::metrics as m;

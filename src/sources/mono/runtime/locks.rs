@@ -2,8 +2,7 @@
 
 use super::names::{Names, is_lock, site};
 use super::rows::Pending;
-use crate::contract::Counters;
-use crate::contract::Peer;
+use crate::contract::{Counters, Peer};
 use crate::runtimes::{Histogram, Layout, Open};
 use crate::sources::mono::limits::FRAMES_OF_WAIT;
 use crate::sources::mono::metrics as m;

@@ -8,9 +8,7 @@ use super::gc::Pause;
 use super::locks::{Waited, waiting};
 use super::names::{Names, site, type_name};
 use super::rows::UNKNOWN;
-use crate::contract::Counters;
-use crate::contract::EventParam;
-use crate::contract::Peer;
+use crate::contract::{Counters, EventParam, Peer};
 use crate::events::flags::POINT;
 use crate::model::{EventKindId, Stamp, cut};
 use crate::sources::mono::limits::{

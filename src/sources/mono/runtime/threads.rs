@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::contract::Counters;
-use crate::contract::Peer;
+use crate::contract::{Counters, Peer};
 use crate::model::{MetricItem, Value};
 use crate::sources::mono::limits::LIVE_THREADS;
 use crate::sources::mono::metrics as m;

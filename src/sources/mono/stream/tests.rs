@@ -12,8 +12,7 @@ use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
 use super::{Settings, Stream};
-use crate::contract::Control;
-use crate::contract::{Recorded, Session, SessionError};
+use crate::contract::{Control, Recorded, Session, SessionError};
 use crate::model::{ControlId, Now, Stamp, Units};
 use crate::sources::mono::front::Front;
 use crate::sources::mono::meter::identity::Origin;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 
 use super::pack::Headers;
-use crate::contract::Peer;
-use crate::contract::{EventParam, EventValue, ParamId};
+use crate::contract::{EventParam, EventValue, ParamId, Peer};
 use crate::events::flags::POINT;
 use crate::model::{MetricSpec, Place, Semantics, Stamp, Units, ValueType, component};
 use crate::sources::profiler::dictionary::method_name::nameless;

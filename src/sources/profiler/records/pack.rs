@@ -6,8 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::call_record::{CallRecords, ParamRole, Reported, cut_value, push_other};
-use crate::contract::ParamId;
-use crate::contract::Peer;
+use crate::contract::{ParamId, Peer};
 use crate::events::flags::POINT;
 use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
 use crate::model::{ParamItem, Pmid, Stamp};

@@ -2,8 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::contract::EventParam;
-use crate::contract::Peer;
+use crate::contract::{EventParam, Peer};
 use crate::model::{EventKindId, ParamItem, Stamp};
 use crate::sources::zorka::metrics::PARAMS;
 

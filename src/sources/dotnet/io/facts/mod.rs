@@ -8,8 +8,7 @@ pub(super) use times::Threads;
 use times::Times;
 
 use crate::clock::now;
-use crate::contract::Peer;
-use crate::contract::{Identity, Service};
+use crate::contract::{Identity, Peer, Service};
 use crate::model::{Condition, MetricItem, Now, Value};
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::service::program;

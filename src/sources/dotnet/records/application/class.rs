@@ -7,8 +7,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::parameter::{Parameter, Shape, clean};
-use crate::contract::ParamId;
-use crate::contract::Peer;
+use crate::contract::{ParamId, Peer};
 use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
 use crate::model::{MetricSpec, ParamItem, Pmid, Stamp, ValueType};

@@ -2,8 +2,7 @@
 
 use super::class::{Class, Destination, fields};
 use super::value::push;
-use crate::contract::ParamId;
-use crate::contract::Peer;
+use crate::contract::{ParamId, Peer};
 use crate::events::Batch;
 use crate::model::Pmid;
 use crate::sources::dotnet::limits::RECORD_TEXT;
