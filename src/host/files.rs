@@ -82,6 +82,15 @@ impl ProcFs {
     }
 }
 
+/// This moment as `/proc` has the starts of processes: in clock ticks since boot.
+#[must_use]
+pub fn ticks() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let each = rustix::param::clock_ticks_per_second().max(1);
+    let part = now.tv_nsec.unsigned_abs().saturating_mul(each) / 1_000_000_000;
+    now.tv_sec.unsigned_abs().saturating_mul(each).saturating_add(part)
+}
+
 impl ProcDir {
     /// Start time of the process, if it lives.
     #[must_use]

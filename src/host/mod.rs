@@ -32,7 +32,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub use cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
 use discovery::Discovery;
-pub use files::{ProcDir, ProcFs, folder, folder_in, path_of};
+pub use files::{ProcDir, ProcFs, folder, folder_in, path_of, ticks};
 pub use finder::{Finder, Glance, Interest, Look, Named, Visit};
 pub use known::{Known, Mapped, Program};
 pub use sockets::{Holding, Socket, holds, socket};

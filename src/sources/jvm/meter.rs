@@ -367,7 +367,7 @@ impl Meter {
             self.hide(peer);
         }
         if std::mem::replace(&mut self.shown_via, self.via) != self.via {
-            text(m::VIA, self.via, peer);
+            peer.show(m::VIA, (!self.via.is_empty()).then_some(self.via));
         }
         if self.shown_state.as_ref() == Some(&self.state) {
             return;

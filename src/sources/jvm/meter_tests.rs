@@ -231,7 +231,12 @@ fn what_is_known_later_is_a_label_too() {
     meter.again();
     meter.start(&mut seen);
     assert!(labels(&seen).iter().any(|(label, _)| *label == "jdk"));
+    meter.tick(&mut seen);
     assert_eq!(value(&seen, "process.via"), json!("file"));
+    meter.via("");
+    meter.tick(&mut seen);
+    assert_eq!(value(&seen, "process.via"), Json::Null, "it is not read any more");
+    meter.via("file");
     assert!(!meter.is_renamed());
     meter.known_as(Who { owner: "www-data".to_owned(), ..meter.who().clone() });
     assert!(meter.is_renamed(), "its user has a name by now");

@@ -243,6 +243,11 @@ fn nothing_is_lost_by_a_client_that_has_stopped_reading() {
     assert!(lost_at(15_001) > 0);
     s.forget(2);
     assert_eq!(lost_at(15_002), 0);
+    // Two reads in a row make it no faster: half of what its interval was is left.
+    read(18_000);
+    read(18_001);
+    assert!(lost_at(18_002) > 0 && lost_at(18_000 + 3600) == 100);
+    assert_eq!(lost_at(18_002 + 3 * 3600), 0);
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Says of each process of this host whether it is a JVM, and opens its performance data.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::region::{Closed, Region, open};
-use super::reports::Reports;
-use crate::host::{self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container};
+use super::reports::{Reports, Waiting};
+use crate::host::{
+    self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container, ticks,
+};
 use crate::sources::jvm::locate::{Located, Mapping, locate};
 use crate::sources::jvm::name::of_command_line;
 use crate::sources::jvm::process::Who;
@@ -70,8 +74,9 @@ pub(super) struct Finder(Arc<Shared>);
 
 struct Shared {
     host: Arc<Host>,
-    /// Time of this process's start in clock ticks since boot.
-    began: u64,
+    /// Since when it looks, in clock ticks since boot: processes that began later are new. What was shown of
+    /// the others before has been counted.
+    began: AtomicU64,
     /// The JVMs.
     known: Known<Shown>,
     reports: Arc<Reports>,
@@ -79,14 +84,29 @@ struct Shared {
 
 impl Finder {
     pub(super) fn new(host: Arc<Host>, reports: Arc<Reports>) -> Self {
-        let own = host.proc().open(std::process::id()).and_then(|own| own.stat());
-        let began = own.map_or(0, |stat| stat.start);
+        let began = AtomicU64::new(ticks());
         Self(Arc::new(Shared { host, began, known: Known::default(), reports }))
+    }
+
+    /// Sets whether it looks.
+    pub(super) fn activate(&self, active: bool) {
+        if active && !self.known().is_active() {
+            self.0.began.store(ticks(), Ordering::Relaxed);
+        }
+        self.known().activate(active);
     }
 
     /// The JVMs that are known.
     pub(super) fn known(&self) -> &Known<Shown> {
         &self.0.known
+    }
+
+    /// What was told since the last time, and the starts of what is known by its process if some have ended.
+    pub(super) fn told(&self) -> (Waiting, Option<HashMap<u32, u64>>) {
+        let reports = self.0.reports.take();
+        // After the reports were taken: what ends from now on is told once more.
+        let alive = reports.ended.then(|| self.known().starts());
+        (reports, alive)
     }
 
     /// What was told of a process was not taken: it will be told again.
@@ -139,7 +159,7 @@ impl Shared {
             owner: self.host.user(status.uid),
             container: container(glance.process()),
             command: command.chars().take(SHOWN).collect(),
-            is_new: stat.start > self.began,
+            is_new: stat.start > self.began.load(Ordering::Relaxed),
             hints: Hints {
                 comm: of_command_line(start.command).unwrap_or(comm),
                 service: service.map(|name| String::from_utf8_lossy(name).into_owned()),

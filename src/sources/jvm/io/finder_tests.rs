@@ -34,7 +34,7 @@ impl Scene {
     fn new() -> Self {
         let host = Host::new(PathBuf::from("/nonexistent"));
         let finder = Finder::new(Arc::clone(&host), Arc::default());
-        finder.known().activate(true);
+        finder.activate(true);
         let store = Recorded::new(&Jvm::TABLE);
         let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
         let mut live = Live::new(host, store.maker(), charge);
@@ -48,8 +48,7 @@ impl Scene {
 
     /// The reading has come back: returns how many were found, and whether some were not taken.
     fn reads(&mut self) -> (usize, bool) {
-        let reports = self.finder.0.reports.take();
-        let alive = reports.ended.then(|| self.finder.known().starts());
+        let (reports, alive) = self.finder.told();
         let told = (reports.found.len(), reports.full);
         self.live.report(reports, alive.as_ref());
         for pid in self.live.again() {
@@ -86,6 +85,26 @@ fn what_ends_while_a_reading_hangs_is_not_shown_for_ever() {
     scene.finder.gone(100, 8);
     scene.reads();
     assert_eq!(scene.shown(), ["java:3"]);
+}
+
+#[test]
+fn what_runs_when_it_begins_to_look_is_not_new() {
+    let finder = Finder::new(Host::new(PathBuf::from("/proc")), Arc::default());
+    let glance = finder.0.host.proc().open(std::process::id()).and_then(Glance::of).unwrap();
+    let is_new = || {
+        let start = Start { command: &[], environment: &[] };
+        finder.0.who(&glance, start).is_new
+    };
+    // Long ago, as if it had been switched off since.
+    finder.0.began.store(0, Ordering::Relaxed);
+    assert!(is_new());
+    finder.activate(true);
+    assert!(!is_new());
+    let began = finder.0.began.load(Ordering::Relaxed);
+    assert!(began >= glance.stat().start, "{began} {}", glance.stat().start);
+    finder.0.began.store(0, Ordering::Relaxed);
+    finder.activate(true);
+    assert!(is_new(), "it has looked all the time");
 }
 
 #[test]

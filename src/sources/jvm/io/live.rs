@@ -220,10 +220,16 @@ impl Process {
             if !self.meter.is_known(age) || self.peer.is_none() && !self.meter.is_wanted(patterns) {
                 return;
             }
-            if let (true, Some(peer)) = (read, &mut self.peer) {
+            if let Some(peer) = &mut self.peer {
                 // What came since the last reading is the old name's.
                 peer.at(at);
-                self.meter.read(buffer, age, at.monotonic, peer);
+                if read {
+                    self.meter.read(buffer, age, at.monotonic, peer);
+                }
+                let (pid, start) = (self.meter.who().pid, self.meter.who().start);
+                if let Some(usage) = host.proc().open(pid).and_then(|dir| usage(&dir, start)) {
+                    self.meter.usage(&usage, peer);
+                }
             }
             self.introduce(maker, at);
         }

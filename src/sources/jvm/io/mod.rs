@@ -114,9 +114,7 @@ impl Task {
 
     /// Applies what the finder has told since the last time.
     fn report(&mut self) {
-        let reports = self.reports.take();
-        // After the reports were taken: what ends from now on is told once more.
-        let alive = reports.ended.then(|| self.finder.known().starts());
+        let (reports, alive) = self.finder.told();
         if reports.full {
             self.place.look_again();
         }
@@ -144,7 +142,7 @@ impl Task {
         self.reading = None;
         if live.is_none() {
             self.live = Some((self.make)());
-            self.finder.known().activate(false);
+            self.finder.activate(false);
             self.reports.clear();
             self.configure();
             return self.place.look_again();
@@ -158,7 +156,7 @@ impl Task {
 
     fn configure(&mut self) {
         let config = self.config.borrow_and_update().clone();
-        self.finder.known().activate(config.discover);
+        self.finder.activate(config.discover);
         let Some(live) = &mut self.live else { return };
         live.configure(&config.processes);
         if !config.discover {

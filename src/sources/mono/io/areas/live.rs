@@ -88,7 +88,11 @@ impl Live {
         match self.read.get_mut(&pid) {
             Some(known) if known.start != start => self.gone(pid, 0),
             Some(known) if !found.program.is_another(&known.program) => return known.found(found),
-            Some(_) => self.another(pid),
+            Some(known) => {
+                // A command line may be written over by the same program, whose sums go on.
+                let is_sure = found.program.file.and(known.program.file).is_some();
+                self.another(pid, is_sure);
+            }
             None => {}
         }
         if let Some(old) = self.left_out.remove(&pid).filter(|old| old.facts.start == start) {
@@ -159,11 +163,13 @@ impl Live {
         }
     }
 
-    /// A process executes another program.
-    fn another(&mut self, pid: u32) {
+    /// A process executes another program. `is_sure`: with sums of its own, whatever its name is.
+    fn another(&mut self, pid: u32, is_sure: bool) {
         if let Some(mut known) = self.read.remove(&pid) {
             known.tick();
-            known.meter.another();
+            if is_sure {
+                known.meter.another();
+            }
             known.end(false, ANOTHER);
         }
     }
@@ -174,8 +180,10 @@ impl Live {
         self.charge.set(self.read.values().map(|process| process.meter.memory()).sum());
     }
 
-    /// Ends all without a fault.
+    /// Ends all without a fault, and forgets those that are not read: nobody tells of their end.
     pub(super) fn end(&mut self, why: &'static str) {
+        self.left_out.clear();
+        self.turned_away.clear();
         for (_, mut process) in self.read.drain() {
             process.peer.at(now());
             process.end(false, why);

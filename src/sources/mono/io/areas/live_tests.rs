@@ -104,6 +104,17 @@ fn a_process_beyond_the_limit_is_reported_again_when_there_is_room() {
     assert_eq!(told(&store), [format!("a.exe:{last}"), "state 5".to_owned()]);
 }
 
+#[test]
+fn what_was_left_out_is_forgotten_when_nobody_looks() {
+    let (mut live, store) = live();
+    live.configure(&["b*".to_owned()]);
+    found(&mut live, 5);
+    live.end("mono.discover is false");
+    // It ends meanwhile, of which nobody tells.
+    live.configure(&["*".to_owned()]);
+    assert_eq!((told(&store), live.room()), (vec![], limits::AREAS));
+}
+
 /// A folder like /proc with one process, and its area.
 struct Tree {
     root: PathBuf,

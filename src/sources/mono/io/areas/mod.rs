@@ -80,12 +80,12 @@ impl Task {
 
     fn configure(&mut self) {
         let config = self.config.borrow_and_update().clone();
-        self.live.configure(&config.processes);
         self.finder.known().activate(config.discover);
         if !config.discover {
             // What was reported before is not to come back.
             while self.reports.try_recv().is_ok() {}
             self.live.end("mono.discover is false");
         }
+        self.live.configure(&config.processes);
     }
 }
