@@ -1,7 +1,9 @@
 """Alerting rules for a Prometheus that scrapes pmproxy. Times are in seconds here, and bytes as they are."""
 import json
+import re
 
 from condition import parsed
+from model import Mistake
 
 OVER = "5m"
 HEAD = """# Alerting rules for Prometheus, made by clients/rules/make_rules.py of the same list as the rules of pmieconf: docs/alerts.md.
@@ -49,8 +51,11 @@ def compared(one, numbers, known):
 def expression(rule, known):
     """The whole condition."""
     if rule.prometheus:
+        # PromQL of its own has no metric that the rest of the rule has not.
+        for there in set(re.findall(r"\bapm_\w+", rule.prometheus)) - {name.replace(".", "_") for name in rule.metrics()}:
+            raise Mistake(f"{there}: the rule has no such metric")
         return rule.prometheus.format(**{name: f"{number.value / 100:g}" for name, number in rule.numbers.items()})
-    comparisons, word = parsed(rule.when)
+    comparisons, word = parsed(" or ".join(filter(None, (rule.when, rule.more))))
     return f" {word} ".join(compared(one, rule.numbers, known) for one in comparisons)
 
 
