@@ -20,7 +20,7 @@ scrape_configs:
     scrape_interval: 15s
     params:
       hostspec: ["local:"]
-      # One text: pmproxy takes only the first of several.
+      # One text: pmproxy takes only the first of several. Its answer is empty if the last name does not exist: apm.self always does.
       names: ["{names}"]
     static_configs: [{{targets: ["localhost:44322"]}}]
 """
@@ -77,4 +77,5 @@ def files(rules, known):
     """Text of each file by its name."""
     here = [rule for rule in rules if rule.prometheus != ""]
     names = {name for rule in here for name in rule.metrics() if not name.startswith(tuple(f"{tree}." for tree in WHOLE))}
-    return {"rules.yml": HEAD + "".join(text(rule, known) for rule in here), "scrape.yml": SCRAPE.format(names=",".join((*WHOLE, *sorted(names))))}
+    scraped = ",".join((*WHOLE[:-1], *sorted(names), WHOLE[-1]))
+    return {"rules.yml": HEAD + "".join(text(rule, known) for rule in here), "scrape.yml": SCRAPE.format(names=scraped)}
