@@ -85,8 +85,25 @@ put()
     done
 }
 
+# owned DIRECTORY: a package has it, or nothing here can tell.
+owned()
+{
+    _known=false
+    if command -v dpkg-query >/dev/null 2>&1
+    then
+	dpkg-query -S "$1" >/dev/null 2>&1 && return 0
+	_known=true
+    fi
+    if command -v rpm >/dev/null 2>&1
+    then
+	rpm -qf "$1" >/dev/null 2>&1 && return 0
+	_known=true
+    fi
+    [ $_known = false ]
+}
+
 # take PART...: removes them from this host, but for what is in $APM_HOME, and directories of this PMDA
-# that are empty then.
+# that are empty then. That of completions is ours where no package brings it.
 take()
 {
     files "$@" | while read -r _mode _from _to
@@ -95,7 +112,7 @@ take()
 	rm -f "$_to"
 	_dir=$(dirname "$_to")
 	case $_to in */apm/*.py) rm -rf "$_dir/__pycache__" ;; esac
-	while case $_dir in */apm|*/apm/*|*/bash_completion.d) true ;; *) false ;; esac
+	while case $_dir in */apm|*/apm/*) true ;; */bash_completion.d) ! owned "$_dir" ;; *) false ;; esac
 	do
 	    rmdir "$_dir" 2>/dev/null || break
 	    _dir=$(dirname "$_dir")

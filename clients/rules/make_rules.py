@@ -27,6 +27,10 @@ def checked(known):
     for rule in RULES:
         for name in rule.metrics():
             known.metric(name)
+        # pmieconf's files have them between quotes.
+        for text in (rule.summary, rule.why, rule.look, rule.remedy, *(number.help for number in rule.numbers.values())):
+            if '"' in text:
+                raise model.Mistake(f"{text}: a quote")
     if len({rule.name for rule in RULES}) != len(RULES):
         raise model.Mistake("two rules of one name")
     return RULES

@@ -34,6 +34,8 @@ class Rule:
     # Conditions that only one of them can say; prometheus="": it cannot say that one.
     pmie: Optional[str] = None
     prometheus: Optional[str] = None
+    # What only Prometheus has besides.
+    more: str = ""
     # Also fires without an instance: a metric of the PMDA itself.
     of_host: bool = False
 
@@ -43,7 +45,7 @@ class Rule:
 
     def metrics(self):
         """All metrics of its conditions."""
-        return sorted(set(METRIC.findall(self.when)) | set(METRIC.findall(self.pmie or "")))
+        return sorted({name for text in (self.when, self.pmie, self.more) for name in METRIC.findall(text or "")})
 
 
 METRIC = re.compile(r"\bapm(?:\.[a-z0-9_]+)+")

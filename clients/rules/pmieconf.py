@@ -10,7 +10,7 @@ JOINED = {"and": "&&", "or": "||"}
 # global: pmieconf fails on what is set of a global one that Remove has taken away.
 ACTION = r"""shell	alert_action
 	enabled	= no
-	default	= "$alert_command$ <<'END OF ALERT'\\n$rule$^|$action_expand$^\\nEND OF ALERT\\n"
+	default	= "$alert_command$ <<'END OF ALERT'\\n$rule$^\\t$action_expand$^\\nEND OF ALERT\\n"
 	help	=
 "Run \"alert_command\" when the rule condition is true, with the message on its standard input: for webhooks and mail.";
 

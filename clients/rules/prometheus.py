@@ -1,7 +1,9 @@
 """Alerting rules for a Prometheus that scrapes pmproxy. Times are in seconds here, and bytes as they are."""
 import json
+import re
 
 from condition import parsed
+from model import Mistake
 
 OVER = "5m"
 HEAD = """# Alerting rules for Prometheus, made by clients/rules/make_rules.py of the same list as the rules of pmieconf: docs/alerts.md.
@@ -18,7 +20,7 @@ scrape_configs:
     scrape_interval: 15s
     params:
       hostspec: ["local:"]
-      # One text: pmproxy takes only the first of several.
+      # One text: pmproxy takes only the first of several. Its answer is empty if the last name does not exist: apm.self always does.
       names: ["{names}"]
     static_configs: [{{targets: ["localhost:44322"]}}]
 """
@@ -49,8 +51,11 @@ def compared(one, numbers, known):
 def expression(rule, known):
     """The whole condition."""
     if rule.prometheus:
+        # PromQL of its own has no metric that the rest of the rule has not.
+        for there in set(re.findall(r"\bapm_\w+", rule.prometheus)) - {name.replace(".", "_") for name in rule.metrics()}:
+            raise Mistake(f"{there}: the rule has no such metric")
         return rule.prometheus.format(**{name: f"{number.value / 100:g}" for name, number in rule.numbers.items()})
-    comparisons, word = parsed(rule.when)
+    comparisons, word = parsed(" or ".join(filter(None, (rule.when, rule.more))))
     return f" {word} ".join(compared(one, rule.numbers, known) for one in comparisons)
 
 
@@ -72,4 +77,5 @@ def files(rules, known):
     """Text of each file by its name."""
     here = [rule for rule in rules if rule.prometheus != ""]
     names = {name for rule in here for name in rule.metrics() if not name.startswith(tuple(f"{tree}." for tree in WHOLE))}
-    return {"rules.yml": HEAD + "".join(text(rule, known) for rule in here), "scrape.yml": SCRAPE.format(names=",".join((*WHOLE, *sorted(names))))}
+    scraped = ",".join((*WHOLE[:-1], *sorted(names), WHOLE[-1]))
+    return {"rules.yml": HEAD + "".join(text(rule, known) for rule in here), "scrape.yml": SCRAPE.format(names=scraped)}

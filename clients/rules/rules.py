@@ -2,6 +2,7 @@
 
     name, summary   apm.NAME of pmieconf, ApmName of Prometheus; what a message begins with
     when            the condition, for both: condition.py has the language
+    more            comparisons of which each also makes it true, in Prometheus only: no group of pmlogconf has their metrics
     why             what it means, in words; `threshold` is the number of that name
     look            the view to open first
     remedy          what to do then
@@ -20,11 +21,11 @@ def number(value, what, **more):
     return {"threshold": Threshold(value, what), **{name: Threshold(*of) for name, of in more.items()}}
 
 
-def lost(source, whose, *kinds):
+def lost(source, whose, *kinds, more=()):
     """Records of these kinds that a client that reads them has not seen."""
-    when = " or ".join(f"apm.{kind}.lost > threshold count/sec" for kind in kinds)
-    return Rule(f"{source}_records_lost", f"Event records of {whose} are dropped unseen", when,
-                "The slowest client that reads them, often pmlogger, fetches too seldom.", "pmrep :apm-self", SLOW, {"threshold": LOST}, hold="", shows="[%i]@%h")
+    when, others = (" or ".join(f"apm.{kind}.lost > threshold count/sec" for kind in some) for some in (kinds, more))
+    return Rule(f"{source}_records_lost", f"Event records of {whose} are dropped unseen", when, "The slowest client that reads them, often pmlogger, "
+                "fetches too seldom.", "pmrep :apm-self", SLOW, {"threshold": LOST}, hold="", shows="[%i]@%h", more=others)
 
 
 RULES = [
@@ -79,7 +80,7 @@ RULES = [
          "One of a hundred calls of the last minute took longer than threshold milliseconds, over all pods of a service.",
          "pmrep :java-services", "apm.profiler.event.call.slowest has the slowest calls, pcp apm methods what their time goes to.",
          number(5000, "Milliseconds of the 99th percentile.")),
-    lost("java", "Java pods", "profiler.event.call"),
+    lost("java", "Java pods", "profiler.event.call", more=["profiler.event.pause"]),
 
     Rule("zorka_errors", "Spans of a Zorka service fail",
          "apm.zorka.service.errors / apm.zorka.service.count > threshold% and apm.zorka.service.count > calls count/sec",
@@ -91,7 +92,7 @@ RULES = [
          "One of a hundred spans of the last minute took longer than threshold milliseconds, over all agents of a service.",
          "pmrep :zorka-services", "apm.zorka.event.span.slowest has the slowest spans, pmrep :zorka-statements those of SQL.",
          number(5000, "Milliseconds of the 99th percentile.")),
-    lost("zorka", "Zorka agents", "zorka.event.span"),
+    lost("zorka", "Zorka agents", "zorka.event.span", more=["zorka.event.exception"]),
 
     Rule("dotnet_gc_share", "Share of time in .NET's garbage collections",
          "apm.dotnet.gc.pause.total > threshold%",
