@@ -276,8 +276,8 @@ class Load:
             task.cancel()
         for ended in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(ended, Exception):
-                print("hostile: ended with", repr(ended), flush=True)
-        print("hostile:", " ".join(f"{k}={n}" for k, n in sorted(self.kinds.items())), flush=True)
+                say(f"hostile: ended with {ended!r}")
+        say("hostile: " + " ".join(f"{k}={n}" for k, n in sorted(self.kinds.items())))
 
     async def run(self):
         n = self.options.good // 2
@@ -286,10 +286,15 @@ class Load:
         for name, times in [("hello", self.hello), ("ack", self.ack)]:
             times.sort()
             at = lambda q: 1000 * times[min(len(times) - 1, int(q * len(times)))] if times else float("nan")
-            print(f"{name}: {len(times)} answers, p50 {at(.5):.1f} p99 {at(.99):.1f} max {at(1):.1f} ms")
+            say(f"{name}: {len(times)} answers, p50 {at(.5):.1f} p99 {at(.99):.1f} max {at(1):.1f} ms")
         for line in self.lost[:20]:
-            print("   ", line)
-        print(f"lost: {len(self.lost)}", flush=True)
+            say(f"    {line}")
+        say(f"lost: {len(self.lost)}")
+
+
+def say(line):
+    """Three processes have one output, and `print` writes a line in pieces: a line of another may come between."""
+    os.write(1, f"{line}\n".encode())
 
 
 async def hostile(options, part):
@@ -312,7 +317,7 @@ def main():
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    print("begun", flush=True)
+    say("begun")
     children = []
     for part in range(2):
         child = os.fork()
