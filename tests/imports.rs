@@ -49,7 +49,8 @@ const RULES: &[(&str, &[&str])] = &[
 ];
 
 /// Macros live at the root of the crate; "" is a list of them in braces.
-const MACROS: &[&str] = &["", "event_params", "listed", "peer_metrics", "row_metrics", "section"];
+const MACROS: &[&str] =
+    &["", "event_params", "heap_size", "listed", "peer_metrics", "row_metrics", "section"];
 
 /// Crates that only these modules may name.
 const FOREIGN: &[(&str, &[&str])] = &[

@@ -4,6 +4,7 @@
 mod access;
 mod condition;
 mod event_table;
+mod heap_size;
 mod ids;
 mod leaf;
 mod memory;
@@ -16,6 +17,7 @@ mod text;
 pub use access::{Allow, Rights};
 pub use condition::{Condition, Departure, Manner};
 pub use event_table::{EventTable, TableCell};
+pub use heap_size::HeapSize;
 pub use ids::{
     ControlId, EventKindId, MetricItem, ParamItem, ROW_ITEMS, RowItem, STATIC_ITEMS, SourceId,
     StreamKind, TableId,

@@ -43,3 +43,5 @@ impl<K: Eq + Hash, V> Open<K, V> {
         self.0.capacity() * (size_of::<(K, V)>() + 1)
     }
 }
+
+crate::heap_size!([K, V] Open<K, V> { 0 });

@@ -137,6 +137,8 @@ impl<const N: usize> Rows<N> {
     }
 }
 
+crate::heap_size!([const N: usize] Rows<N> { slots, sums, touched });
+
 /// Binds a slot to the row `OWNER::KEY`. `label`: the instance label of the key, and the key.
 pub(crate) fn bind(
     table: TableId,
