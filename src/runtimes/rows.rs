@@ -28,6 +28,7 @@ pub(crate) struct Layout<const N: usize> {
 impl<const N: usize> Layout<N> {
     /// Adds to the sums of the row of a key. `name` writes the key for its row.
     #[inline]
+    #[allow(dead_code, reason = "sources move to it one by one")]
     pub(crate) fn count(
         &self,
         owner: &str,
