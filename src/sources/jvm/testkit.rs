@@ -3,19 +3,15 @@
 use std::time::Duration;
 
 use super::limits;
-use super::meter::Meter;
-use super::process::{State, Who};
-use super::reader::Hints;
-use super::state::Facts;
-use super::wire::Directory;
+use super::meter::{Meter, State};
+use super::state::{Hints, Known, Who};
 use crate::contract::Peer;
+use crate::model::HeapSize;
 
 /// Bytes that a process may take: what its size is known of, eight texts as long as texts may be, each byte of which
 /// became the three of U+FFFD, in a buffer that doubles; names and an instance.
-pub const MEMORY: usize = size_of::<Meter>()
-    + size_of::<(Directory, Facts)>()
-    + 8 * 2 * 3 * limits::TEXT
-    + 4 * 8 * limits::PROGRAM;
+pub const MEMORY: usize =
+    size_of::<Meter>() + size_of::<Known>() + 8 * 2 * 3 * limits::TEXT + 4 * 8 * limits::PROGRAM;
 
 /// A process whose region is read once a second.
 pub struct Process {
@@ -70,6 +66,6 @@ impl Process {
     /// Bytes allocated.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.meter.memory()
+        size_of::<Meter>() + self.meter.heap_size()
     }
 }

@@ -1,6 +1,21 @@
-//! Metrics of one process.
+//! The metrics and tables of JVMs (docs/metrics.md, `apm.jvm.*`), and what they are called in every source. Archives
+//! contain the ids, so these never change.
 
-use crate::peer_metrics;
+use crate::catalogue::{InDomDef, Part, RollUp, ServiceOf, ServiceSum, Services, TableDef};
+use crate::model::{Leaf, TableId};
+use crate::{listed, peer_metrics, row_metrics};
+
+/// First PMID cluster of this source: its static metrics.
+pub(super) const CLUSTER: u16 = 384;
+
+/// The instance domain of processes.
+pub(super) const INDOM: InDomDef = InDomDef {
+    serial: 90,
+    oneline: "Java virtual machines",
+    help: "One instance for each running JVM of this host and of its containers, called NAME:PID: the service that it was told to be \
+     (-Dspring.application.name, -Dotel.service.name, OTEL_SERVICE_NAME), else its jar without the version, or its main class \
+     without the package. An instance stays for a while after its process has gone (limits.forget).",
+};
 
 peer_metrics! {
     VERSION 0 "process.version" Text Discrete None Text "Version of Java"
@@ -110,4 +125,160 @@ peer_metrics! {
         "Descriptors, by /proc: files, sockets, pipes.";
     FILES_LIMIT 71 "files.limit" U64 Instant Count Cell "Most files that the process may have open"
         "The soft limit (ulimit -n). Where files.open comes near to it, connections fail.";
+}
+
+listed! {
+    /// The tables.
+    TABLES: TableDef as TableId;
+    /// Collectors of a process.
+    COLLECTORS = TableDef {
+        name: "collector",
+        cluster: CLUSTER + 1,
+        indom: InDomDef {
+            serial: 91,
+            oneline: "Collectors of JVMs",
+            help: "PROCESS::young (collections of new objects), full (of the whole heap, while the program stands still), concurrent (pauses of \
+             cycles that run beside the program; CMS and G1 from JDK 11 on, ZGC) and major (of generational ZGC). Shenandoah has none: its counters \
+             count phases, not collections.",
+        },
+        of_peer: true,
+        max: 8192,
+        per_peer: 0,
+        score: GC_COUNT,
+        initial: Vec::new,
+    };
+    /// Memory pools of a process.
+    POOLS = TableDef {
+        name: "pool",
+        cluster: CLUSTER + 2,
+        indom: InDomDef {
+            serial: 92,
+            oneline: "Memory pools of JVMs",
+            help: "PROCESS::eden, survivor0, survivor1 and old (Serial, Parallel, CMS, G1); young and old (generational ZGC); heap (ZGC, \
+             Shenandoah, Epsilon); metaspace, and class_space, which is a part of it.",
+        },
+        of_peer: true,
+        max: 16384,
+        per_peer: 0,
+        score: POOL_COMMITTED,
+        initial: Vec::new,
+    };
+    /// Modes of processor time.
+    MODES = TableDef {
+        name: "mode",
+        cluster: CLUSTER + 3,
+        indom: InDomDef {
+            serial: 93,
+            oneline: "Processor time of JVMs",
+            help: "PROCESS::user and PROCESS::system.",
+        },
+        of_peer: true,
+        max: 8192,
+        per_peer: 0,
+        score: CPU_TIME,
+        initial: Vec::new,
+    };
+    /// Rows: names of services.
+    SERVICES = TableDef {
+        name: "service",
+        cluster: CLUSTER + 4,
+        indom: InDomDef {
+            serial: 94,
+            oneline: "Services of JVMs",
+            help: "One instance for each name that JVMs have, without the process id. It stays when its processes have gone, so its counters go on over \
+             restarts. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
+        },
+        of_peer: false,
+        max: 500,
+        per_peer: 0,
+        score: SERVICE_CPU,
+        initial: Vec::new,
+    };
+}
+
+row_metrics! {
+    GC_COUNT COLLECTORS 0 "gc.count" U64 Counter Count "Collections" "Since the start of the JVM. Of concurrent and major, and of young of generational ZGC, it is the number of pauses: a cycle has several.";
+    GC_TIME COLLECTORS 1 "gc.time" U64 Counter Nanoseconds "Time of collections" "Since the start of the JVM: the time in which the program stood still for them.";
+    POOL_USED POOLS 0 "memory.pool.used" U64 Instant Bytes "Memory in use in the pool" "metaspace and class_space are of the last collection; so are the others of ZGC, and of Serial and Parallel from JDK 25 on.";
+    POOL_COMMITTED POOLS 1 "memory.pool.committed" U64 Instant Bytes "Memory that the pool has of the system" "Used or not; the low 12 bits, which some releases add, are cleared.";
+    POOL_MAX POOLS 2 "memory.pool.max" U64 Instant Bytes "Limit of the pool" "No value where it is the whole heap or reserved address space.";
+    CPU_TIME MODES 0 "cpu.time" U64 Counter Nanoseconds "Processor time" "Of the process since its start, by /proc.";
+    SERVICE_PROCESSES SERVICES 0 "service.processes" U64 Instant Count Members "Processes of the service" "Those that are there now; 0 when all have gone.";
+    SERVICE_STARTS SERVICES 1 "service.starts" U64 Counter Count "Starts of processes of the service" "Processes that began while this PMDA ran.";
+    SERVICE_GC_COUNT SERVICES 2 "service.gc.count" U64 Counter Count "Collections of the service" "Of all its processes while this PMDA read them, as apm.jvm.gc.count. Goes on when a process ends and another one starts.";
+    SERVICE_PAUSE_COUNT SERVICES 3 "service.gc.pause.count" U64 Counter Count "Garbage collection pauses of the service" "Of all its processes, as apm.jvm.gc.pause.count.";
+    SERVICE_PAUSE_TOTAL SERVICES 4 "service.gc.pause.total" U64 Counter Nanoseconds "Time of garbage collection pauses of the service" "Of all its processes, as apm.jvm.gc.pause.total: its rate is the share of time, summed over the processes.";
+    SERVICE_SAFEPOINT SERVICES 5 "service.safepoint.time" U64 Counter Nanoseconds "Time at safepoints of the service" "Of all its processes, as apm.jvm.safepoint.time.";
+    SERVICE_CLASSES SERVICES 6 "service.class.loaded" U64 Counter Count "Classes loaded by the service" "Of all its processes, as apm.jvm.class.loaded.";
+    SERVICE_JIT SERVICES 7 "service.jit.time" U64 Counter Nanoseconds "Time to compile methods of the service" "Of all its processes, as apm.jvm.jit.time.";
+    SERVICE_LOCKS SERVICES 8 "service.lock.contention.count" U64 Counter Count "Waits for monitors of the service" "Of all its processes, as apm.jvm.lock.contention.count.";
+    SERVICE_CPU SERVICES 9 "service.cpu.time" U64 Counter Nanoseconds "Processor time of the service" "Of all its processes, user and system, while this PMDA knew them.";
+}
+
+/// `apm.runtime`.
+pub(super) const RUNTIME: &[RollUp] = &[
+    RollUp { leaf: Leaf::CpuTime, parts: &[Part::Rows(CPU_TIME)] },
+    RollUp { leaf: Leaf::CpuUser, parts: &[Part::Row(CPU_TIME, "user")] },
+    RollUp { leaf: Leaf::CpuSystem, parts: &[Part::Row(CPU_TIME, "system")] },
+    RollUp { leaf: Leaf::MemoryResident, parts: &[Part::Metrics(&[WORKING_SET])] },
+    RollUp { leaf: Leaf::MemoryLimit, parts: &[Part::Metrics(&[MEMORY_LIMIT])] },
+    RollUp { leaf: Leaf::HeapUsed, parts: &[Part::Metrics(&[HEAP_TOTAL])] },
+    RollUp { leaf: Leaf::HeapCommitted, parts: &[Part::Metrics(&[HEAP_COMMITTED])] },
+    RollUp { leaf: Leaf::HeapLimit, parts: &[Part::Metrics(&[HEAP_MAX])] },
+    RollUp { leaf: Leaf::Threads, parts: &[Part::Metrics(&[THREADS])] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Rows(GC_COUNT)] },
+    RollUp { leaf: Leaf::GcTime, parts: &[Part::Rows(GC_TIME)] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Metrics(&[PAUSE_COUNT])] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Metrics(&[PAUSE_TOTAL])] },
+    RollUp { leaf: Leaf::PauseMax, parts: &[Part::Metrics(&[PAUSE_MAX])] },
+    RollUp { leaf: Leaf::LockCount, parts: &[Part::Metrics(&[LOCK_COUNT])] },
+    RollUp { leaf: Leaf::JitTime, parts: &[Part::Metrics(&[JIT_TIME])] },
+];
+
+/// `apm.service`.
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: SERVICES,
+    of_peer: ServiceOf::Label("service"),
+    leaves: LEAVES,
+    sums: SUMS,
+    rows: &[],
+});
+
+const SUMS: &[ServiceSum] = &[
+    ServiceSum::OfRows(GC_COUNT, None, SERVICE_GC_COUNT),
+    ServiceSum::OfRows(CPU_TIME, None, SERVICE_CPU),
+    ServiceSum::Of(PAUSE_COUNT, SERVICE_PAUSE_COUNT),
+    ServiceSum::Of(PAUSE_TOTAL, SERVICE_PAUSE_TOTAL),
+    ServiceSum::Of(SAFEPOINT_TIME, SERVICE_SAFEPOINT),
+    ServiceSum::Of(CLASS_LOADED, SERVICE_CLASSES),
+    ServiceSum::Of(JIT_TIME, SERVICE_JIT),
+    ServiceSum::Of(LOCK_COUNT, SERVICE_LOCKS),
+];
+
+const LEAVES: &[RollUp] = &[
+    RollUp { leaf: Leaf::Restarts, parts: &[Part::Rows(SERVICE_STARTS)] },
+    RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },
+    RollUp { leaf: Leaf::CpuTime, parts: &[Part::Rows(SERVICE_CPU)] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Rows(SERVICE_GC_COUNT)] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Rows(SERVICE_PAUSE_COUNT)] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Rows(SERVICE_PAUSE_TOTAL)] },
+    RollUp { leaf: Leaf::LockCount, parts: &[Part::Rows(SERVICE_LOCKS)] },
+    RollUp { leaf: Leaf::JitTime, parts: &[Part::Rows(SERVICE_JIT)] },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_help() {
+        for m in METRICS.iter().chain(ROW_METRICS) {
+            let (name, oneline, help) = (m.name, m.oneline, m.help);
+            assert!(
+                (10..80).contains(&oneline.len()) && help.len() > 20 && !oneline.ends_with('.'),
+                "{name}"
+            );
+            assert!(help.ends_with('.'), "{name}");
+        }
+    }
 }
