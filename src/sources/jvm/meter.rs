@@ -11,9 +11,10 @@ use crate::model::{Condition, HeapSize, MetricItem, Value};
 use crate::read::glob;
 
 /// How far reading has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// Its performance data is not ready.
+    #[default]
     Starting,
     /// This user may not read it: why.
     Denied(String),
@@ -81,7 +82,7 @@ pub(crate) struct Bounds {
 }
 
 /// The metrics of one process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Meter {
     who: Who,
     reader: Reader,
@@ -130,26 +131,7 @@ impl Meter {
     /// became this program.
     pub(crate) fn new(who: Who, before: Option<(u64, u64)>) -> Self {
         let reader = Reader::new(who.hints.clone());
-        Self {
-            cpu: None,
-            before,
-            is_new: who.is_new,
-            who,
-            reader,
-            instance: String::new(),
-            renamed: false,
-            state: State::Starting,
-            shown_state: None,
-            via: "",
-            figures: None,
-            region: None,
-            last_cause: String::new(),
-            longest: Longest::default(),
-            shown_longest: None,
-            rows: Rows::default(),
-            labels: Vec::new(),
-            shown_via: "",
-        }
+        Self { before, is_new: who.is_new, who, reader, ..Self::default() }
     }
 
     /// The same process, of which nothing has been shown: its name is another one, or it was turned

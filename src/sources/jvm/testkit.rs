@@ -6,7 +6,7 @@ use super::limits;
 use super::meter::{Meter, State};
 use super::state::{Hints, Known, Who};
 use crate::contract::Peer;
-use crate::model::HeapSize;
+use crate::heap_size;
 
 /// Bytes that a process may take: what its size is known of, eight texts as long as texts may be, each byte of which
 /// became the three of U+FFFD, in a buffer that doubles; names and an instance.
@@ -18,6 +18,8 @@ pub struct Process {
     meter: Meter,
     introduced: bool,
 }
+
+heap_size!(Process { meter });
 
 impl Process {
     /// Of the process with this id, which runs in a program of this name.
@@ -61,11 +63,5 @@ impl Process {
             State::Read(_) => Ok(()),
             other => Err(other.words().to_owned()),
         }
-    }
-
-    /// Bytes allocated.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        size_of::<Meter>() + self.meter.heap_size()
     }
 }

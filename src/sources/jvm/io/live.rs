@@ -38,6 +38,7 @@ pub(super) struct Live {
     buffer: Vec<u8>,
 }
 
+#[derive(Default)]
 struct Process {
     meter: Meter,
     region: Option<Region>,
@@ -176,18 +177,7 @@ impl Live {
 
 impl Process {
     fn new(meter: Meter) -> Self {
-        let found = now().monotonic;
-        Self {
-            meter,
-            region: None,
-            program: Program::default(),
-            peer: None,
-            found,
-            looks: 0,
-            ticks: 0,
-            refused: 0,
-            last: false,
-        }
+        Self { meter, found: now().monotonic, ..Self::default() }
     }
 
     fn access(&mut self, access: Access) {
