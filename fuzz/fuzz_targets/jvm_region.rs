@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::contract::Recorded;
-use pmdaapm::model::{MetricItem, RowItem, Value};
+use pmdaapm::model::{HeapSize, MetricItem, RowItem, Value};
 use pmdaapm::sources::Source;
 use pmdaapm::sources::jvm::Jvm;
-use pmdaapm::sources::jvm::fuzzing::{MEMORY, Process};
+use pmdaapm::sources::jvm::testkit::{MEMORY, Process};
 
 const CAPTURES: [&[u8]; 6] = [
     include_bytes!("../../qa/corpus/jvm/captures/jdk8-parallel-loaded.hsperf.gz"),
@@ -176,7 +176,7 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(process.tick(&region, age, &mut peer), read);
             assert_eq!(Shown::of(&peer), seen, "another reading of the same by its new name");
         }
-        assert!(process.memory() <= MEMORY, "{} bytes", process.memory());
+        assert!(process.heap_size() <= MEMORY, "{} bytes", process.heap_size());
         assert!(seen.starts <= 1, "{} starts", seen.starts);
         if data.is_empty() {
             break;

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::sources::lttng::control::{Command, Exit, Reply, State, Step, Verb, cli::mi};
+use pmdaapm::sources::lttng::control::{Command, Exit, Reply, State, Step, Verb, mi};
 
 fuzz_target!(|data: &[u8]| {
     let (answer, result) = mi::read(data);

@@ -1,6 +1,8 @@
 //! Bounds on everything that a region, a map or a command line can cause, each with its reason.
 //! Numbers of sections are those of docs/protocols/jvm-hsperfdata.md.
 
+use std::time::Duration;
+
 /// Bytes of a region. 32 KiB by default; -XX:PerfDataMemorySize is set by hand, seldom above 1 MiB.
 pub(crate) const REGION: usize = 16 << 20;
 /// A region that needs more than this is read each [`LARGE_EVERY`] seconds: JVMs use 9 to 17 KB, and a file
@@ -14,8 +16,6 @@ pub(crate) const ENTRIES: u32 = 65_536;
 pub(crate) const NAME: usize = 1024;
 /// Bytes of a text that is looked at. -XX:PerfMaxStringConstLength is 1,024 by default.
 pub(crate) const TEXT: usize = 4096;
-/// Bytes from which on a text may have been cut by the JVM: its last word is not used as a number.
-pub(crate) const CUT: usize = 1024;
 /// Readings that parse a directory anew because it ended early, though its prologue stays the same.
 /// An entry is filled in within microseconds; a file made to be parsed for ever is not followed.
 pub(crate) const RETRIES: u8 = 8;
@@ -30,3 +30,15 @@ pub(crate) const PROCESSES: usize = 4_000;
 pub(crate) const REPORTS: usize = PROCESSES;
 /// Bytes of a path of a mapping: the kernel's PATH_MAX.
 pub(crate) const PATH: usize = 4096;
+/// Bytes of a command line.
+pub(crate) const COMMAND: u64 = 64 << 10;
+/// Characters of a command line that are shown: as many as a JVM keeps of it.
+pub(crate) const SHOWN: usize = 1024;
+/// Bytes of a process's environment.
+pub(crate) const ENVIRONMENT: u64 = 256 << 10;
+/// Bytes of a list of mounts that are read: some 4,000 of them.
+pub(crate) const MOUNTS: u64 = 1 << 20;
+/// Time that a JVM may need until its performance data is ready.
+pub(crate) const STARTING: Duration = Duration::from_secs(10);
+/// Time after which what a JVM says of itself is complete.
+pub(crate) const COMPLETE: Duration = Duration::from_millis(1_500);

@@ -1,6 +1,9 @@
-//! Where a process has its region and its HotSpot, by the text of /proc/PID/maps.
+//! Where a process has its region and its HotSpot, by the text of /proc/PID/maps; or why it has no region, or none
+//! that can be read, and what to do (docs/protocols/jvm-hsperfdata.md 1).
 
-use crate::sources::jvm::limits;
+use std::fmt::{Display, Formatter};
+
+use super::limits;
 
 /// A mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +17,6 @@ pub(crate) struct Mapping {
     /// system, and its inode: that a file has others is no reason to refuse it.
     pub(crate) device: (u32, u32),
     pub(crate) inode: u64,
-    /// The file has been removed. The mapping lives on.
-    pub(crate) deleted: bool,
 }
 
 impl Mapping {
@@ -47,12 +48,6 @@ pub(crate) struct Located {
 }
 
 impl Located {
-    /// A native image with performance data: there is a region, and no virtual machine.
-    #[cfg(test)]
-    pub(crate) const fn is_native_image(&self) -> bool {
-        self.area.is_some() && self.library.is_none() && !self.openj9
-    }
-
     /// Whether there is any sign of a JVM.
     pub(crate) const fn is_jvm(&self) -> bool {
         self.area.is_some() || self.library.is_some() || self.openj9
@@ -114,13 +109,13 @@ fn parse(line: &[u8]) -> Option<Line<'_>> {
     let part = |text| u32::from_str_radix(text, 16).ok();
     // The path is padded, and may have blanks.
     let escaped = fields.next()?.trim_ascii_start();
-    let kept = escaped.strip_suffix(DELETED);
+    // The file has been removed. The mapping lives on.
+    let kept = escaped.strip_suffix(DELETED).unwrap_or(escaped);
     let mapping = Mapping {
         range: (hex(range.0)?, hex(range.1)?),
-        path: path(kept.unwrap_or(escaped)),
+        path: path(kept),
         device: (part(device.0)?, part(device.1)?),
         inode: inode.parse().ok()?,
-        deleted: kept.is_some(),
     };
     let line = Line { rights: rights.as_bytes(), offset: hex(offset)?, mapping };
     Some(line).filter(|_| escaped.len() <= limits::PATH)
@@ -163,6 +158,135 @@ fn path(escaped: &[u8]) -> Box<[u8]> {
     }
     plain.extend_from_slice(rest);
     plain.into()
+}
+
+/// How a process was started: the texts of /proc/PID/cmdline and /proc/PID/environ. Empty: they
+/// cannot be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Start<'a> {
+    pub(crate) command: &'a [u8],
+    pub(crate) environment: &'a [u8],
+}
+
+/// Why a process that is a JVM has no region to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Absence {
+    /// -XX:-UsePerfData
+    Off,
+    /// -XX:+PerfDisableSharedMem
+    Private,
+    /// No option says so: the user has no name, or the file could not be made.
+    NoFile { uid: u32 },
+    /// A virtual machine that has no such data.
+    OpenJ9,
+    /// The mapping is another process's of this number, whose child this is.
+    Other(u32),
+    /// Only this user may read it.
+    Denied { user: String },
+}
+
+impl Absence {
+    /// Of a process of user `uid` whose map shows this. `None`: it has a region, or is no JVM.
+    pub(crate) fn of(located: &Located, start: Start<'_>, uid: u32) -> Option<Self> {
+        if located.openj9 {
+            return Some(Self::OpenJ9);
+        }
+        if located.area.is_some() {
+            return None;
+        }
+        if let Some(number) = located.other {
+            return Some(Self::Other(number));
+        }
+        located.library.as_ref()?;
+        let (mut data, mut shared) = (true, true);
+        start.options(|option| match option {
+            b"-XX:-UsePerfData" => data = false,
+            b"-XX:+UsePerfData" => data = true,
+            b"-XX:+PerfDisableSharedMem" => shared = false,
+            b"-XX:-PerfDisableSharedMem" => shared = true,
+            _ => {}
+        });
+        Some(match (data, shared) {
+            (false, _) => Self::Off,
+            (true, false) => Self::Private,
+            (true, true) => Self::NoFile { uid },
+        })
+    }
+}
+
+impl Display for Absence {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Off => f.write_str(
+                "it keeps no performance data (-XX:-UsePerfData): start it without that option",
+            ),
+            Self::Private => f.write_str(
+                "it keeps its performance data to itself (-XX:+PerfDisableSharedMem): start it without that option",
+            ),
+            Self::NoFile { uid } => write!(
+                f,
+                "it keeps its performance data to itself: its user id {uid} has no name in its passwd, or its \
+                 /tmp cannot be written"
+            ),
+            Self::OpenJ9 => f.write_str("OpenJ9 has no performance data of this kind"),
+            Self::Other(number) => write!(f, "its performance data is that of process {number}"),
+            Self::Denied { user } => write!(
+                f,
+                "only user {user} may read its performance data: run the PMDA as root, or give it \
+                 CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE"
+            ),
+        }
+    }
+}
+
+impl<'a> Start<'a> {
+    /// Options of the JVM in the order in which they count: the last one wins. Those in files
+    /// (`@argfiles`, .hotspotrc) are not seen.
+    fn options(self, mut each: impl FnMut(&'a [u8])) {
+        let mut words = |name| {
+            let value = variable(self.environment, name).unwrap_or_default();
+            value.split(u8::is_ascii_whitespace).for_each(&mut each);
+        };
+        words("JAVA_TOOL_OPTIONS");
+        words("JDK_JAVA_OPTIONS");
+        let mut arguments = self.command.split(|&b| b == 0).skip(1);
+        while let Some(argument) = arguments.next() {
+            match argument {
+                // What follows is the program's.
+                b"-jar" | b"-m" | b"--module" => break,
+                option if option.starts_with(b"--module=") => break,
+                b"-cp"
+                | b"-classpath"
+                | b"--class-path"
+                | b"-p"
+                | b"--module-path"
+                | b"--upgrade-module-path"
+                | b"--add-modules"
+                | b"--add-exports"
+                | b"--add-opens"
+                | b"--add-reads"
+                | b"--limit-modules"
+                | b"--patch-module"
+                | b"--source"
+                | b"--enable-native-access"
+                | b"--describe-module"
+                | b"-d" => {
+                    arguments.next();
+                }
+                option if option.starts_with(b"-") || option.starts_with(b"@") => each(option),
+                _ => break,
+            }
+        }
+        let value = variable(self.environment, "_JAVA_OPTIONS").unwrap_or_default();
+        value.split(u8::is_ascii_whitespace).for_each(each);
+    }
+}
+
+/// The value of a variable in the text of /proc/PID/environ; the first of a name counts, as for
+/// getenv(3).
+pub(crate) fn variable<'a>(environment: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut variables = environment.split(|&b| b == 0);
+    variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ fn a_jvm_has_a_region_and_a_library() {
     let area = found.area.as_ref().unwrap();
     assert_eq!(&*area.path, b"/tmp/hsperfdata_app/17");
     assert_eq!((area.range, area.device), ((0x7f2c_5a0f_8000, 0x7f2c_5a10_0000), (0, 0x2f)));
-    assert_eq!((area.inode, area.deleted), (7341, false));
+    assert_eq!(area.inode, 7341);
     assert_eq!(area.map_file(), "7f2c5a0f8000-7f2c5a100000");
     assert_eq!(area.name(), b"hsperfdata_app/17");
     let library = found.library.as_ref().unwrap();
@@ -33,7 +33,7 @@ fn a_jvm_has_a_region_and_a_library() {
     assert_eq!(&*library.path, b"/opt/java/lib/server/libjvm.so");
     assert_eq!(library.name(), b"");
     assert_eq!((found.other, found.openj9), (None, false));
-    assert!(found.is_jvm() && !found.is_native_image());
+    assert!(found.is_jvm());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_region_of_another_process_is_not_its_own() {
 fn deleted_and_odd_paths() {
     let line = "7f0-7f8 rw-s 00000000 fd:10 77    /srv/my jail/tmp/hsperfdata_a b/1 (deleted)\n";
     let found = area(line, 1).unwrap();
-    assert_eq!((&*found.path, found.deleted), (&b"/srv/my jail/tmp/hsperfdata_a b/1"[..], true));
+    assert_eq!(&*found.path, b"/srv/my jail/tmp/hsperfdata_a b/1");
     assert_eq!((found.name(), found.device), (&b"hsperfdata_a b/1"[..], (0xfd, 0x10)));
     let found = area(r"7f0-7f8 rw-s 00000000 fd:10 77 /tmp/hsperfdata_a\012b/1", 1).unwrap();
     assert_eq!(&*found.path, b"/tmp/hsperfdata_a\nb/1");
@@ -102,7 +102,8 @@ fn other_virtual_machines() {
     let found = locate(j9, 1);
     assert!(found.openj9 && found.is_jvm() && found.library.is_some());
     let native = b"7f0-7f8 rw-s 00000000 00:2f 7 /tmp/hsperfdata_app/17\n";
-    assert!(locate(native, 17).is_native_image());
+    let found = locate(native, 17);
+    assert!(found.area.is_some() && found.library.is_none() && !found.openj9);
     // A debugger has the library's symbols, and nothing of it to be executed.
     let debugger = b"7f10-7f20 r--p 00000000 08:01 12 /opt/java/lib/server/libjvm.so\n";
     assert!(!locate(debugger, 1).is_jvm());
@@ -117,7 +118,7 @@ fn other_virtual_machines() {
     }
     // An upgrade has removed the library from under it.
     let found = locate(b"10-20 r-xp 00000000 08:01 12 /j/libjvm.so (deleted)\n", 1);
-    assert!(found.library.unwrap().deleted);
+    assert_eq!(&*found.library.unwrap().path, b"/j/libjvm.so");
 }
 
 /// A path of the same part again and again is parsed once.
@@ -134,4 +135,100 @@ fn cut_anywhere_it_is_harmless() {
     for end in 0..MAPS.len() {
         locate(&MAPS[..end], 17);
     }
+}
+
+fn start<'a>(command: &'a str, environment: &'a str) -> Start<'a> {
+    Start { command: command.as_bytes(), environment: environment.as_bytes() }
+}
+
+fn hotspot() -> Located {
+    let found = locate(b"10-20 r-xp 00000000 08:01 12 /j/libjvm.so\n", 1);
+    assert!(found.library.is_some());
+    found
+}
+
+fn of(command: &str, environment: &str) -> Option<Absence> {
+    Absence::of(&hotspot(), start(command, environment), 12345)
+}
+
+#[test]
+fn options_of_the_jvm_count_and_not_those_of_the_program() {
+    let file = Some(Absence::NoFile { uid: 12345 });
+    for (command, environment, reason) in [
+        ("java\0-XX:-UsePerfData\0-jar\0x.jar\0", "", Some(Absence::Off)),
+        ("java\0-Xmx1g\0-XX:+PerfDisableSharedMem\0Main\0", "", Some(Absence::Private)),
+        (
+            "java\0-cp\0-XX:-UsePerfData\0-XX:+PerfDisableSharedMem\0Main\0",
+            "",
+            Some(Absence::Private),
+        ),
+        ("java\0-XX:-UsePerfData\0-XX:+UsePerfData\0Main\0", "", file.clone()),
+        ("java\0-XX:+PerfDisableSharedMem\0-XX:-PerfDisableSharedMem\0Main\0", "", file.clone()),
+        ("java\0Main\0-XX:-UsePerfData\0", "", file.clone()),
+        ("java\0-jar\0x.jar\0-XX:-UsePerfData\0", "", file.clone()),
+        ("java\0--module=a/b.C\0-XX:-UsePerfData\0", "", file.clone()),
+        (
+            "java\0Main\0",
+            "A=1\0JAVA_TOOL_OPTIONS=-Xmx1g -XX:+PerfDisableSharedMem\0",
+            Some(Absence::Private),
+        ),
+        ("java\0Main\0", "XJAVA_TOOL_OPTIONS=-XX:-UsePerfData\0", file.clone()),
+        ("java\0-XX:+UsePerfData\0Main\0", "JDK_JAVA_OPTIONS=-XX:-UsePerfData\0", file.clone()),
+        ("java\0-XX:+UsePerfData\0Main\0", "_JAVA_OPTIONS=-XX:-UsePerfData\0", Some(Absence::Off)),
+        ("", "", file),
+    ] {
+        assert_eq!(of(command, environment), reason, "{command:?} {environment:?}");
+    }
+}
+
+#[test]
+fn other_reasons() {
+    let mapping = Mapping {
+        range: (1, 2),
+        path: b"/tmp/hsperfdata_a/1".as_slice().into(),
+        device: (0, 1),
+        inode: 7,
+    };
+    let of = |located: &Located| Absence::of(located, Start::default(), 0);
+    assert_eq!(of(&Located { area: Some(mapping), ..hotspot() }), None);
+    assert_eq!(of(&Located { other: Some(7), ..hotspot() }), Some(Absence::Other(7)));
+    assert_eq!(of(&Located { openj9: true, ..hotspot() }), Some(Absence::OpenJ9));
+    assert_eq!(of(&Located::default()), None);
+}
+
+#[test]
+fn absences_have_words() {
+    for (reason, words) in [
+        (
+            Absence::Private,
+            "it keeps its performance data to itself (-XX:+PerfDisableSharedMem): start it without that \
+             option",
+        ),
+        (
+            Absence::NoFile { uid: 12345 },
+            "it keeps its performance data to itself: its user id 12345 has no name in its passwd, or its \
+             /tmp cannot be written",
+        ),
+        (
+            Absence::Off,
+            "it keeps no performance data (-XX:-UsePerfData): start it without that option",
+        ),
+        (Absence::OpenJ9, "OpenJ9 has no performance data of this kind"),
+        (Absence::Other(7), "its performance data is that of process 7"),
+        (
+            Absence::Denied { user: "app".into() },
+            "only user app may read its performance data: run the PMDA as root, or give it \
+             CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE",
+        ),
+    ] {
+        assert_eq!(reason.to_string(), words);
+    }
+}
+
+#[test]
+fn variables() {
+    let environment = b"A=1\0OTEL_SERVICE_NAME=shop=x\0OTEL_SERVICE_NAME=y\0B";
+    assert_eq!(variable(environment, "OTEL_SERVICE_NAME"), Some(&b"shop=x"[..]));
+    assert_eq!(variable(environment, "A"), Some(&b"1"[..]));
+    assert_eq!((variable(environment, "B"), variable(environment, "OTEL")), (None, None));
 }

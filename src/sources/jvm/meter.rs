@@ -2,57 +2,87 @@
 
 use std::time::Duration;
 
-use super::metrics as m;
-use super::process::{Bounds, State, Usage, Who};
-use super::reader::{Reader, Reading};
-use super::reason::overflow_words;
-use super::rows::{Rows, SYSTEM, USER};
-use super::state::{Facts, Figures, Longest};
+use super::rows::{Rows, SYSTEM, USER, show, sized};
+use super::state::{Facts, Figures, Longest, Reader, Who};
 use super::wire::Refusal;
+use super::{limits, metrics as m};
 use crate::contract::{Identity, Peer, Service};
-use crate::model::{Condition, MetricItem, Value};
+use crate::model::{Condition, HeapSize, MetricItem, Value};
 use crate::read::glob;
 
-/// Time that a JVM may need until its performance data is ready.
-const STARTING: Duration = Duration::from_secs(10);
+/// How far reading has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Its performance data is not ready.
+    #[default]
+    Starting,
+    /// This user may not read it: why.
+    Denied(String),
+    /// It is read, and with words if some of it is missing.
+    Read(String),
+    /// There is none, or none that can be understood: why.
+    Refused(String),
+}
 
-/// Time after which what a JVM says of itself is complete.
-const COMPLETE: Duration = Duration::from_millis(1_500);
+impl HeapSize for State {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Starting => 0,
+            Self::Denied(why) | Self::Read(why) | Self::Refused(why) => why.heap_size(),
+        }
+    }
+}
 
-/// A counter or gauge of the performance data, and whether its metric has 32 bits.
-type Shown = (MetricItem, bool, fn(&Figures) -> Option<u64>);
+impl State {
+    const fn number(&self) -> u32 {
+        match self {
+            Self::Starting => 0,
+            Self::Denied(_) => 1,
+            Self::Read(_) => 3,
+            Self::Refused(_) => 5,
+        }
+    }
 
-const SHOWN: [Shown; 26] = [
-    (m::PAUSE_COUNT, false, |f| f.pauses.count),
-    (m::PAUSE_TOTAL, false, |f| f.pauses.total),
-    (m::PAUSE_LAST, false, |f| f.pauses.last),
-    (m::GC_RUNNING, true, |f| f.collecting.map(u64::from)),
-    (m::GC_CPU, false, |f| f.gc_cpu_time),
-    (m::HEAP_TOTAL, false, |f| f.heap.total),
-    (m::HEAP_COMMITTED, false, |f| f.heap.committed),
-    (m::HEAP_MAX, false, |f| f.heap.max),
-    (m::SAFEPOINT_COUNT, false, |f| f.safepoints),
-    (m::SAFEPOINT_TIME, false, |f| f.safepoint_time),
-    (m::SAFEPOINT_SYNC, false, |f| f.sync_time),
-    (m::VM_OPERATION, false, |f| f.vm_operation_time),
-    (m::LOCK_COUNT, false, |f| f.contentions),
-    (m::THREADS, true, |f| f.threads),
-    (m::THREADS_DAEMON, true, |f| f.threads_daemon),
-    (m::THREADS_PEAK, true, |f| f.threads_peak),
-    (m::THREADS_CREATED, false, |f| f.threads_started),
-    (m::CLASSES, false, |f| f.classes),
-    (m::CLASS_LOADED, false, |f| f.classes_loaded),
-    (m::CLASS_UNLOADED, false, |f| f.classes_unloaded),
-    (m::CLASS_TIME, false, |f| f.class_load_time),
-    (m::JIT_METHODS, false, |f| f.jit_methods),
-    (m::JIT_BAILOUTS, false, |f| f.jit_bailouts),
-    (m::JIT_INVALIDATED, false, |f| f.jit_invalidated),
-    (m::JIT_TIME, false, |f| f.jit_time),
-    (m::JIT_CODE, false, |f| f.jit_code_bytes),
-];
+    pub(super) fn words(&self) -> &str {
+        match self {
+            Self::Starting => "starting",
+            Self::Denied(why) | Self::Read(why) | Self::Refused(why) => why,
+        }
+    }
+}
+
+/// What /proc has and is read often: memory, threads, processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Bytes that are resident.
+    pub(crate) resident: Option<u64>,
+    /// Bytes in swap.
+    pub(crate) swap: Option<u64>,
+    /// All threads of the process.
+    pub(crate) threads: Option<u64>,
+    /// Processor time of user and system in ns.
+    pub(crate) cpu: (u64, u64),
+}
+
+/// What is read seldom: limits, and open files.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bounds {
+    /// Bytes of memory that the container may use; `None`: there is no limit.
+    pub(crate) memory: Option<u64>,
+    /// Bytes that it uses.
+    pub(crate) memory_usage: Option<u64>,
+    /// Processes of it that were killed for want of memory.
+    pub(crate) oom_kills: Option<u64>,
+    /// Processors that it may use; `None`: there is no limit.
+    pub(crate) cpus: Option<f64>,
+    /// Open files.
+    pub(crate) files: Option<u64>,
+    /// Most open files.
+    pub(crate) files_limit: Option<u64>,
+}
 
 /// The metrics of one process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Meter {
     who: Who,
     reader: Reader,
@@ -82,31 +112,26 @@ pub(crate) struct Meter {
     shown_via: &'static str,
 }
 
+impl HeapSize for Meter {
+    fn heap_size(&self) -> usize {
+        let labels: usize = self.labels.iter().map(|(_, text)| text.heap_size()).sum();
+        self.who.heap_size()
+            + self.reader.heap_size()
+            + self.instance.heap_size()
+            + self.state.heap_size()
+            + self.shown_state.heap_size()
+            + self.last_cause.heap_size()
+            + self.labels.heap_size()
+            + labels
+    }
+}
+
 impl Meter {
     /// Of a process that has not been read. `before`: processor time that the process had used when it
     /// became this program.
     pub(crate) fn new(who: Who, before: Option<(u64, u64)>) -> Self {
         let reader = Reader::new(who.hints.clone());
-        Self {
-            cpu: None,
-            before,
-            is_new: who.is_new,
-            who,
-            reader,
-            instance: String::new(),
-            renamed: false,
-            state: State::Starting,
-            shown_state: None,
-            via: "",
-            figures: None,
-            region: None,
-            last_cause: String::new(),
-            longest: Longest::default(),
-            shown_longest: None,
-            rows: Rows::default(),
-            labels: Vec::new(),
-            shown_via: "",
-        }
+        Self { before, is_new: who.is_new, who, reader, ..Self::default() }
     }
 
     /// The same process, of which nothing has been shown: its name is another one, or it was turned
@@ -156,7 +181,7 @@ impl Meter {
     /// its performance data is ready.
     pub(crate) fn is_known(&self, age: Duration) -> bool {
         let whole = self.reader.facts().is_none_or(|facts| facts.is_complete);
-        self.state != State::Starting && (whole || age >= COMPLETE)
+        self.state != State::Starting && (whole || age >= limits::COMPLETE)
     }
 
     /// Processor time of the process, user and system, in ns.
@@ -188,7 +213,7 @@ impl Meter {
     /// Reads a copy of the region, for its names. `age`: since the process was found.
     pub(crate) fn learn(&mut self, region: &[u8], age: Duration) {
         self.state = match self.reader.read(region) {
-            Ok(reading) => State::Read(missing(&reading)),
+            Ok(reading) => State::Read(missing(reading.used, reading.overflow)),
             Err(refusal) => refused(refusal, age),
         };
         self.named();
@@ -272,7 +297,7 @@ impl Meter {
                 return;
             }
         };
-        self.state = State::Read(missing(&reading));
+        self.state = State::Read(missing(reading.used, reading.overflow));
         let fresh = reading.fresh;
         if fresh {
             tell(reading.facts, peer);
@@ -290,7 +315,7 @@ impl Meter {
         }
         let new = reading.figures;
         self.longest.feed(now, &new);
-        self.figures(&new, peer);
+        show(self.figures.replace(new).as_ref(), &new, peer);
         self.rows.read(&self.instance, &new, peer);
         let max = self.longest.longest(now);
         if self.shown_longest != max {
@@ -302,24 +327,11 @@ impl Meter {
         }
     }
 
-    /// Those that are not as before.
-    fn figures(&mut self, new: &Figures, peer: &mut Peer) {
-        let old = self.figures.replace(*new);
-        for (item, small, figure) in SHOWN {
-            let (before, now) = (old.as_ref().and_then(figure), figure(new));
-            if before != now {
-                peer.show(item, now.map(|value| sized(small, value)));
-            }
-        }
-    }
-
     /// It is no longer read: what it said last is not what it is.
     fn hide(&mut self, peer: &mut Peer) {
-        if self.figures.is_none() {
-            return;
-        }
-        self.figures(&Figures::default(), peer);
-        (self.figures, self.region, self.shown_longest) = (None, None, None);
+        let Some(old) = self.figures.take() else { return };
+        show(Some(&old), &Figures::default(), peer);
+        (self.region, self.shown_longest) = (None, None);
         self.last_cause.clear();
         for item in [m::PAUSE_MAX, m::LAST_CAUSE, m::OVERFLOW, m::ENTRIES] {
             peer.unset(item);
@@ -344,20 +356,6 @@ impl Meter {
         peer.show(m::CPUS_LIMIT, bounds.cpus);
         peer.show(m::FILES_OPEN, bounds.files);
         peer.show(m::FILES_LIMIT, bounds.files_limit);
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        let who = &self.who;
-        let texts = [&who.owner, &who.command, &who.hints.comm, &self.instance, &self.last_cause];
-        size_of::<Self>()
-            + self.reader.memory()
-            + texts.map(|text| text.capacity()).iter().sum::<usize>()
-            + self
-                .labels
-                .iter()
-                .map(|(_, text)| text.capacity() + size_of::<(&str, String)>())
-                .sum::<usize>()
     }
 
     /// About once a second: it is there, whether it is read or not.
@@ -413,23 +411,23 @@ fn tell(facts: &Facts, peer: &mut Peer) {
 /// The state of a process that is no longer read.
 const GONE: u32 = 6;
 
-fn sized(small: bool, value: u64) -> Value {
-    if small { Value::U32(u32::try_from(value).unwrap_or(u32::MAX)) } else { Value::U64(value) }
-}
-
-/// What is missing of a region that was read, in words; empty: nothing.
-fn missing(reading: &Reading<'_>) -> String {
-    if reading.overflow == 0 {
-        String::new()
-    } else {
-        overflow_words(reading.used, reading.overflow)
+/// What is missing of a region that was read, in words; empty: nothing. Where it was full, with an option that makes
+/// room: twice of what was needed, at least twice of the default.
+pub(super) fn missing(used: usize, overflow: u64) -> String {
+    if overflow == 0 {
+        return String::new();
     }
+    let needed = u64::try_from(used).unwrap_or_default().saturating_add(overflow).min(8 << 20);
+    let size = (2 * needed).next_power_of_two().max(65_536);
+    format!(
+        "its region was full: {overflow} bytes of counters are missing (-XX:PerfDataMemorySize={size})"
+    )
 }
 
 fn refused(refusal: Refusal, age: Duration) -> State {
     if !refusal.is_starting() {
         State::Refused(refusal.to_string())
-    } else if age < STARTING {
+    } else if age < limits::STARTING {
         State::Starting
     } else {
         State::Refused("its performance data is never ready".to_owned())

@@ -6,9 +6,9 @@ use super::*;
 use crate::contract::Recorded;
 use crate::model::{MetricDef, RowItem};
 use crate::sources::Source;
-use crate::sources::jvm::state::POOLS;
+use crate::sources::jvm::Jvm;
+use crate::sources::jvm::state::{Hints, POOLS};
 use crate::sources::jvm::tests::captures;
-use crate::sources::jvm::{Hints, Jvm};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -248,8 +248,8 @@ fn states_are_told_in_words() {
     let mut young = meter(true);
     young.learn(&[0; 64], SECOND);
     assert!(!young.is_known(SECOND), "it is starting");
-    young.learn(&[0; 64], STARTING);
-    assert!(young.is_known(STARTING));
+    young.learn(&[0; 64], limits::STARTING);
+    assert!(young.is_known(limits::STARTING));
     young.start(&mut seen);
     assert_eq!(value(&seen, "session.state"), json!(5));
     assert_eq!(value(&seen, "session.reason"), json!("its performance data is never ready"));
@@ -271,4 +271,17 @@ fn states_are_told_in_words() {
     assert_eq!(value(&seen, "session.state"), json!(3));
     denied.end("the process has ended", &mut seen);
     assert_eq!(value(&seen, "session.state"), json!(6));
+}
+
+#[test]
+fn room_for_what_was_missing() {
+    for (used, overflow, size) in [
+        (4088, 8096, "65536"),
+        (32_760, 40_000, "262144"),
+        (1 << 20, 1, "4194304"),
+        (0, u64::MAX, "16777216"),
+    ] {
+        let words = missing(used, overflow);
+        assert!(words.ends_with(&format!("(-XX:PerfDataMemorySize={size})")), "{words}");
+    }
 }

@@ -2,9 +2,8 @@
 //! performance data that HotSpot keeps in a mapped file (docs/protocols/jvm-hsperfdata.md).
 //!
 //! ```text
-//!  maps ─▶ locate: the region ─┐       command line, environment ─▶ reason: why there is none
-//!  bytes ─▶ wire: prologue, directory ─▶ state: facts (once), figures (each reading) ─▶ meter ─▶ Updates
-//!                                              └─▶ name: service and program
+//!  maps, command line, environment ─▶ locate: the region, or why there is none
+//!  bytes ─▶ wire: prologue, directory ─▶ state: facts (once), figures (each reading) ─▶ meter, rows ─▶ Peer
 //! ```
 //!
 //! Everything that is read is hostile: nothing here panics, and what is kept of a process is bounded by
@@ -18,30 +17,21 @@
 )]
 
 mod config;
-#[cfg(fuzzing)]
-pub mod fuzzing;
 #[cfg(feature = "agent")]
 mod io;
 mod limits;
 mod locate;
 mod meter;
 mod metrics;
-mod name;
-mod process;
-mod reader;
-mod reason;
-mod roll_up;
 mod rows;
 mod state;
+#[cfg(fuzzing)]
+pub mod testkit;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 pub use config::Config;
-#[cfg(test)]
-use reader::{Hints, Reader, Reading};
-#[cfg(test)]
-use state::{Collections, Collector, Figures, Heap, Longest};
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};
@@ -58,8 +48,8 @@ impl Source for Jvm {
         metrics: metrics::METRICS,
         row_metrics: metrics::ROW_METRICS,
         tables: metrics::TABLES,
-        runtime: roll_up::RUNTIME,
-        service: roll_up::SERVICE,
+        runtime: metrics::RUNTIME,
+        service: metrics::SERVICE,
         runtime_label: "jvm",
         ..SourceTable::new("jvm", metrics::CLUSTER, metrics::INDOM)
     };

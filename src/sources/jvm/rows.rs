@@ -1,9 +1,10 @@
-//! Rows of one process: its collectors, pools and modes of processor time.
+//! What is shown of a reading: each figure that is not as before; the rows of collectors, pools and modes of
+//! processor time.
 
 use super::metrics as m;
 use super::state::{Figures, POOLS};
 use crate::contract::Peer;
-use crate::model::{RowItem, TableId};
+use crate::model::{MetricItem, RowItem, TableId, Value};
 
 /// Slots of the modes of processor time.
 pub(super) const USER: u32 = 0;
@@ -11,6 +12,53 @@ pub(super) const SYSTEM: u32 = 1;
 
 const COLLECTOR: [RowItem; 2] = [m::GC_COUNT, m::GC_TIME];
 const POOL: [RowItem; 3] = [m::POOL_USED, m::POOL_COMMITTED, m::POOL_MAX];
+
+/// A counter or gauge of the performance data, and whether its metric has 32 bits.
+type Shown = (MetricItem, bool, fn(&Figures) -> Option<u64>);
+
+const SHOWN: [Shown; 26] = [
+    (m::PAUSE_COUNT, false, |f| f.pauses.count),
+    (m::PAUSE_TOTAL, false, |f| f.pauses.total),
+    (m::PAUSE_LAST, false, |f| f.pauses.last),
+    (m::GC_RUNNING, true, |f| f.collecting.map(u64::from)),
+    (m::GC_CPU, false, |f| f.gc_cpu_time),
+    (m::HEAP_TOTAL, false, |f| f.heap.total),
+    (m::HEAP_COMMITTED, false, |f| f.heap.committed),
+    (m::HEAP_MAX, false, |f| f.heap.max),
+    (m::SAFEPOINT_COUNT, false, |f| f.safepoints),
+    (m::SAFEPOINT_TIME, false, |f| f.safepoint_time),
+    (m::SAFEPOINT_SYNC, false, |f| f.sync_time),
+    (m::VM_OPERATION, false, |f| f.vm_operation_time),
+    (m::LOCK_COUNT, false, |f| f.contentions),
+    (m::THREADS, true, |f| f.threads),
+    (m::THREADS_DAEMON, true, |f| f.threads_daemon),
+    (m::THREADS_PEAK, true, |f| f.threads_peak),
+    (m::THREADS_CREATED, false, |f| f.threads_started),
+    (m::CLASSES, false, |f| f.classes),
+    (m::CLASS_LOADED, false, |f| f.classes_loaded),
+    (m::CLASS_UNLOADED, false, |f| f.classes_unloaded),
+    (m::CLASS_TIME, false, |f| f.class_load_time),
+    (m::JIT_METHODS, false, |f| f.jit_methods),
+    (m::JIT_BAILOUTS, false, |f| f.jit_bailouts),
+    (m::JIT_INVALIDATED, false, |f| f.jit_invalidated),
+    (m::JIT_TIME, false, |f| f.jit_time),
+    (m::JIT_CODE, false, |f| f.jit_code_bytes),
+];
+
+/// Shows those that are not as before.
+pub(super) fn show(old: Option<&Figures>, new: &Figures, peer: &mut Peer) {
+    for (item, small, figure) in SHOWN {
+        let (before, now) = (old.and_then(figure), figure(new));
+        if before != now {
+            peer.show(item, now.map(|value| sized(small, value)));
+        }
+    }
+}
+
+/// A value of a metric that has 32 bits, or 64.
+pub(super) fn sized(small: bool, value: u64) -> Value {
+    if small { Value::U32(u32::try_from(value).unwrap_or(u32::MAX)) } else { Value::U64(value) }
+}
 
 /// The rows that slots are bound to.
 #[derive(Debug, Default)]

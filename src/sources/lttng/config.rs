@@ -6,13 +6,11 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
+use super::FIELD_SIZE;
+use super::control::{Blocking, Buffers, Domain, SessionSpec, blocking, buffers, domain, micros};
+use super::limits::SESSIONS_MAX;
+use super::viewer::{Pattern, SESSIONS, Seek};
 use crate::config::units;
-use crate::sources::lttng::FIELD_SIZE;
-use crate::sources::lttng::control::limits::SESSIONS_MAX;
-use crate::sources::lttng::control::{
-    Blocking, Buffers, Domain, SessionSpec, blocking, buffers, domain, micros,
-};
-use crate::sources::lttng::viewer::{Pattern, SESSIONS, Seek};
 
 crate::section! {
     /// `[lttng]`

@@ -47,6 +47,7 @@ mod config;
 pub mod control;
 #[cfg(feature = "agent")]
 pub mod io;
+mod limits;
 mod metrics;
 mod record;
 mod relay;
@@ -79,7 +80,7 @@ impl Source for Lttng {
                 Place::Param,
                 "Contexts (ctx.*) and fields (PROVIDER.EVENT.FIELD) of events, as parameters of records",
             )],
-            restore: record::restore,
+            restore: metrics::restore,
             initial: Vec::new,
         }),
         tables: metrics::TABLES,

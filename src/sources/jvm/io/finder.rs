@@ -1,25 +1,20 @@
-//! Says of each process of this host whether it is a JVM, and opens its performance data.
+//! Says of each process of this host whether it is a JVM, and opens its performance data. What the task has not applied
+//! yet waits: a reading may hang, and processes come and go meanwhile. Of each the newest report is kept, and that some
+//! have ended, but not which.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
 
 use super::region::{Closed, Region, open};
-use super::reports::{Reports, Waiting};
 use crate::host::{
     self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container, ticks,
 };
-use crate::sources::jvm::locate::{Located, Mapping, locate};
-use crate::sources::jvm::name::of_command_line;
-use crate::sources::jvm::process::Who;
-use crate::sources::jvm::reader::Hints;
-use crate::sources::jvm::reason::{Absence, Start, variable};
-
-/// Bytes of a command line, and of a process's environment.
-const COMMAND: u64 = 64 << 10;
-const ENVIRONMENT: u64 = 256 << 10;
-/// Characters of a command line that are shown.
-const SHOWN: usize = 1024;
+use crate::sources::jvm::limits;
+use crate::sources::jvm::locate::{Absence, Located, Mapping, Start, locate, variable};
+use crate::sources::jvm::state::{Hints, Who, of_command_line};
 
 /// Whether the performance data of a process can be read.
 #[derive(Debug)]
@@ -65,6 +60,95 @@ impl Access {
     /// What a process that can be read so executes.
     pub(super) fn program(&self, who: &Who) -> Program {
         Program { command: who.command.clone().into_bytes(), file: self.file() }
+    }
+}
+
+/// Reports that wait.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    waiting: Mutex<Waiting>,
+    ready: Notify,
+}
+
+/// The reports since the last ones were taken.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// JVMs, and those that can be read otherwise than before.
+    pub(super) found: HashMap<u32, Found>,
+    /// Some that were known have ended: what the finder does not know any more.
+    pub(super) ended: bool,
+    /// Some were not taken: they are to be looked at again.
+    pub(super) full: bool,
+}
+
+/// A process, as it was found last.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) who: Who,
+    pub(super) access: Access,
+    /// It has ended since. What it has counted can still be read.
+    ended: bool,
+}
+
+impl Reports {
+    /// There is room for a report of this process. If not, it is to be found again.
+    pub(super) fn takes(&self, pid: u32) -> bool {
+        let mut waiting = self.lock();
+        if waiting.found.len() >= limits::REPORTS {
+            // Those that are there come first.
+            waiting.found.retain(|other, found| *other == pid || !found.ended);
+        }
+        let takes = waiting.found.len() < limits::REPORTS || waiting.found.contains_key(&pid);
+        waiting.full |= !takes;
+        takes
+    }
+
+    /// A process was found.
+    pub(super) fn found(&self, who: Who, mut access: Access) {
+        let mut waiting = self.lock();
+        if let Some(before) = waiting.found.remove(&who.pid)
+            && before.who.start == who.start
+            && matches!(access, Access::Kept(_))
+        {
+            // What was open is here, nobody has taken it yet.
+            access = before.access;
+        }
+        waiting.found.insert(who.pid, Found { who, access, ended: false });
+        self.ready.notify_one();
+    }
+
+    /// One that was known has ended.
+    pub(super) fn gone(&self, pid: u32, start: u64) {
+        let mut waiting = self.lock();
+        waiting.ended = true;
+        if let Some(found) = waiting.found.get_mut(&pid).filter(|found| found.who.start == start) {
+            found.ended = true;
+        }
+        self.ready.notify_one();
+    }
+
+    /// What was told of a process is not needed.
+    pub(super) fn forget(&self, pid: u32) {
+        self.lock().found.remove(&pid);
+    }
+
+    /// Nothing of what was told is needed.
+    pub(super) fn clear(&self) {
+        drop(self.take());
+    }
+
+    /// Waits until there are some.
+    pub(super) async fn ready(&self) {
+        self.ready.notified().await;
+    }
+
+    /// Takes all.
+    pub(super) fn take(&self) -> Waiting {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -158,7 +242,7 @@ impl Shared {
             inner_pid: glance.inner_pid(),
             owner: self.host.user(status.uid),
             container: container(glance.process()),
-            command: command.chars().take(SHOWN).collect(),
+            command: command.chars().take(limits::SHOWN).collect(),
             is_new: stat.start > self.began.load(Ordering::Relaxed),
             hints: Hints {
                 comm: of_command_line(start.command).unwrap_or(comm),
@@ -191,8 +275,8 @@ impl host::Finder for Finder {
         if located.as_ref().is_some_and(|located| !located.is_jvm()) {
             return none(shared);
         }
-        let command = process.read_most("cmdline", COMMAND).unwrap_or_default();
-        let environment = process.read_most("environ", ENVIRONMENT).unwrap_or_default();
+        let command = process.read_most("cmdline", limits::COMMAND).unwrap_or_default();
+        let environment = process.read_most("environ", limits::ENVIRONMENT).unwrap_or_default();
         let texts = Start { command: &command, environment: &environment };
         let who = shared.who(glance, texts);
         let area = located.as_ref().and_then(|located| located.area.as_ref());

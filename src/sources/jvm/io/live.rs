@@ -1,20 +1,18 @@
-//! The JVMs that are known, and their performance data.
+//! The JVMs that are known: reads their performance data, and what /proc and their control groups have of them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::files::{bounds, usage};
-use super::finder::Access;
+use super::finder::{Access, Waiting};
 use super::region::Region;
-use super::reports::Waiting;
 use crate::clock::now;
 use crate::contract::{Peer, PeerMaker};
-use crate::host::{Host, Program};
-use crate::model::{Charge, Departure, Now};
+use crate::host::{Host, ProcDir, Program, cgroup_limits, path_of};
+use crate::model::{Charge, Departure, HeapSize, Now};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::meter::Meter;
-use crate::sources::jvm::process::{State, Who};
+use crate::sources::jvm::meter::{Bounds, Meter, State, Usage};
+use crate::sources::jvm::state::Who;
 use crate::store::LogThrottle;
 
 /// Readings between two attempts of a process that a limit of the store has turned away.
@@ -40,6 +38,7 @@ pub(super) struct Live {
     buffer: Vec<u8>,
 }
 
+#[derive(Default)]
 struct Process {
     meter: Meter,
     region: Option<Region>,
@@ -165,7 +164,8 @@ impl Live {
         self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, buffer));
         // One that is large is seldom read.
         buffer.shrink_to(limits::LARGE);
-        let processes: usize = self.read.values().map(|process| process.meter.memory()).sum();
+        let processes: usize =
+            self.read.values().map(|process| size_of::<Meter>() + process.meter.heap_size()).sum();
         self.charge.set(processes + self.buffer.capacity());
     }
 
@@ -177,18 +177,7 @@ impl Live {
 
 impl Process {
     fn new(meter: Meter) -> Self {
-        let found = now().monotonic;
-        Self {
-            meter,
-            region: None,
-            program: Program::default(),
-            peer: None,
-            found,
-            looks: 0,
-            ticks: 0,
-            refused: 0,
-            last: false,
-        }
+        Self { meter, found: now().monotonic, ..Self::default() }
     }
 
     fn access(&mut self, access: Access) {
@@ -315,4 +304,81 @@ impl Process {
 /// Processor time of a process, user and system, in ns.
 fn used(host: &Host, who: &Who) -> Option<(u64, u64)> {
     usage(&host.proc().open(who.pid)?, who.start).map(|usage| usage.cpu)
+}
+
+/// Figures of the very process that began then; `None`: it has ended.
+fn usage(process: &ProcDir, start: u64) -> Option<Usage> {
+    let stat = process.read("stat")?;
+    let status = process.read("status").unwrap_or_default();
+    let line = |key: &[u8]| {
+        let line = status.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key))?;
+        std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    };
+    let kib = |key| line(key).map(|kib| kib.saturating_mul(1024));
+    let (began, cpu) = times(&stat)?;
+    (began == start).then(|| Usage {
+        resident: kib(b"VmRSS:"),
+        swap: kib(b"VmSwap:"),
+        threads: line(b"Threads:"),
+        cpu,
+    })
+}
+
+/// Start in clock ticks, and user and system time in ns.
+fn times(stat: &[u8]) -> Option<(u64, (u64, u64))> {
+    // The name in parentheses can have blanks and parentheses; field 3 follows it.
+    let at = memchr::memrchr(b')', stat)?;
+    let mut fields = std::str::from_utf8(stat.get(at + 1..)?).ok()?.split_ascii_whitespace();
+    let user: u64 = fields.nth(11)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let start: u64 = fields.nth(6)?.parse().ok()?;
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some((start, (user.saturating_mul(tick), system.saturating_mul(tick))))
+}
+
+/// Limits and open files of a process.
+fn bounds(process: &ProcDir) -> Bounds {
+    let limits = process.read("limits").unwrap_or_default();
+    let soft = String::from_utf8_lossy(&limits).lines().find_map(|line| {
+        line.strip_prefix("Max open files")?.split_ascii_whitespace().next()?.parse().ok()
+    });
+    let group = cgroup_limits(process);
+    Bounds {
+        memory: group.memory,
+        memory_usage: group.usage,
+        oom_kills: group.oom_kills,
+        cpus: group.cpus,
+        files: files(process),
+        files_limit: soft,
+    }
+}
+
+/// Open files: the size of the folder since Linux 6.2, before that its entries.
+fn files(process: &ProcDir) -> Option<u64> {
+    let flags = rustix::fs::AtFlags::empty();
+    let stat = rustix::fs::statat(process.file(), "fd", flags).ok()?;
+    match u64::try_from(stat.st_size).ok()? {
+        0 => {
+            let path = path_of(process.file()).join("fd");
+            Some(std::fs::read_dir(path).ok()?.count() as u64)
+        }
+        known => Some(known),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::ProcFs;
+
+    #[test]
+    fn this_process_has_all_of_it() {
+        let process = ProcFs::new("/proc".into()).open(std::process::id()).unwrap();
+        let start = process.start().unwrap();
+        let usage = usage(&process, start).unwrap();
+        assert!(usage.resident > Some(1 << 20) && usage.threads >= Some(1));
+        assert_eq!(super::usage(&process, start + 1), None, "another one with this id");
+        let bounds = bounds(&process);
+        assert!(bounds.files >= Some(3) && bounds.files_limit > Some(3), "{bounds:?}");
+    }
 }

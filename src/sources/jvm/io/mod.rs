@@ -1,17 +1,14 @@
 //! Finds the JVMs of this host, and reads their performance data once a second.
 
-mod files;
 mod finder;
 mod live;
 mod region;
-mod reports;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use finder::Finder;
+use finder::{Finder, Reports};
 use live::Live;
-use reports::Reports;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};

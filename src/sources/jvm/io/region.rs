@@ -14,11 +14,8 @@ use rustix::io::Errno;
 use crate::host::{Glance, Mapped, ProcDir, file_system, folder_in, path_of};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::locate::Mapping;
+use crate::sources::jvm::wire::PROLOGUE;
 
-/// Bytes of a list of mounts that are read: some 4,000 of them.
-const MOUNTS: u64 = 1 << 20;
-/// Bytes of a prologue: a smaller file has no region.
-const LEAST: u64 = 32;
 /// File systems that answer by themselves. Others have a server, which need not: of those a read could
 /// last as long as it likes.
 const LOCAL: [&[u8]; 11] = [
@@ -87,7 +84,7 @@ impl Region {
 /// its name below the root of the process.
 pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
     let process = glance.process();
-    let mounts = process.read_most("mountinfo", MOUNTS).ok_or(Closed::Denied)?;
+    let mounts = process.read_most("mountinfo", limits::MOUNTS).ok_or(Closed::Denied)?;
     let path = format!("map_files/{}", area.map_file());
     let by_mapping = rustix::fs::openat(process.file(), path, FOUND, Mode::empty());
     if let Ok(found) = by_mapping {
@@ -143,8 +140,8 @@ fn opened(
         ));
     }
     let regular = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
-    let most = limits::REGION as u64;
-    if !regular || stat.stx_nlink > 1 || !(LEAST..=most).contains(&stat.stx_size) {
+    let sizes = PROLOGUE as u64..=limits::REGION as u64;
+    if !regular || stat.stx_nlink > 1 || !sizes.contains(&stat.stx_size) {
         return Err(Closed::Refused("not a performance data file"));
     }
     if stat.stx_uid != glance.status().uid {

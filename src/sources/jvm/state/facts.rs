@@ -1,12 +1,45 @@
-//! What does not change while a JVM runs: versions, collector, names, limits.
+//! What does not change while a JVM runs: what the host knows of the process, and what its performance data says of
+//! versions, collector and names.
 
 use std::borrow::Cow;
 
-use crate::sources::jvm::name::Names;
-use crate::sources::jvm::reader::Hints;
-use crate::sources::jvm::wire::{Counter, Values};
+use super::super::limits;
+use super::super::wire::{Counter, Values};
+use crate::heap_size;
 
-use super::flags::Flags;
+/// What the host knows of a process. It does not change while it lives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Who {
+    /// Process id as this host sees it.
+    pub(crate) pid: u32,
+    /// Time of the start in clock ticks since boot.
+    pub(crate) start: u64,
+    /// Time of the start in ms since 1970, if it is known.
+    pub(crate) started: Option<i64>,
+    /// Process id as the process sees it.
+    pub(crate) inner_pid: u32,
+    /// Name of its user, or the number.
+    pub(crate) owner: String,
+    /// The container that it is in.
+    pub(crate) container: Option<String>,
+    /// Command line, for one whose performance data is not read.
+    pub(crate) command: String,
+    /// It began while this PMDA ran: all that it has counted counts for its service.
+    pub(crate) is_new: bool,
+    /// What its name is made of, beside its performance data.
+    pub(crate) hints: Hints,
+}
+heap_size!(Who { owner, container, command, hints });
+
+/// What a name is made of beside the region.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hints {
+    /// Name of the main thread: the program where a JVM runs within another one.
+    pub(crate) comm: String,
+    /// OTEL_SERVICE_NAME of the process's environment, if that can be read.
+    pub(crate) service: Option<String>,
+}
+heap_size!(Hints { comm, service });
 
 /// How memory is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,26 +114,18 @@ pub(crate) struct Facts {
     pub(crate) vm: Option<Box<str>>,
     /// Vendor of the virtual machine.
     pub(crate) vendor: Option<Box<str>>,
-    /// `mixed mode, sharing`.
-    pub(crate) mode: Option<Box<str>>,
     /// Main class or jar with its arguments, which may be secrets: no label. Empty within another
     /// program.
     pub(crate) command: Option<Box<str>>,
     pub(crate) collector: Option<Collector>,
     pub(crate) names: Names,
-    pub(crate) flags: Flags,
-    /// When the JVM began to start, in milliseconds since 1970 by its own clock.
-    pub(crate) began: Option<u64>,
-    /// Whether it lets others attach.
-    pub(crate) attach: Option<bool>,
-    /// Whether [`Heap::total`](super::memory::Heap::total) and the pools of the heap are brought up to date
-    /// between collections: not with ZGC, and with Serial, Parallel and CMS up to 24 only.
-    pub(crate) live_heap: bool,
     /// What is needed for its names and labels is there: it comes a moment after the region is ready.
     pub(crate) is_complete: bool,
     /// Ticks a second, above 0. `None`: no times can be told.
     pub(super) frequency: Option<u64>,
 }
+
+heap_size!(Facts { version, vm, vendor, command, names });
 
 impl Facts {
     /// From the constants of a region, and what is known beside it.
@@ -118,7 +143,6 @@ impl Facts {
             release,
             vm,
             vendor: text(Counter::Vendor),
-            mode: text(Counter::VmInfo),
             command: text(Counter::Command),
             collector,
             names: Names::new(values, hints),
@@ -126,14 +150,6 @@ impl Facts {
                 && [Counter::Version, Counter::Command, Counter::VmArgs]
                     .iter()
                     .all(|counter| values.text(*counter).is_some()),
-            flags: Flags::new(values.text(Counter::VmArgs).unwrap_or_default()),
-            began: values.count(Counter::BeginTime).filter(|&began| began > 0),
-            attach: values.text(Counter::Capabilities).map(|flags| flags.starts_with(b"1")),
-            live_heap: match collector {
-                Some(Collector::G1 | Collector::Shenandoah | Collector::Epsilon) => true,
-                Some(kind) => kind.limits_spaces() && matches!(release, Some(..25)),
-                None => false,
-            },
             frequency: values.count(Counter::Frequency).filter(|&hertz| hertz > 0),
         }
     }
@@ -141,14 +157,6 @@ impl Facts {
     /// Nanoseconds of a counter of ticks. `None`: it is not there.
     pub(super) fn time(&self, values: Values<'_>, counter: Counter) -> Option<u64> {
         self.nanoseconds(values.long(counter)?)
-    }
-
-    /// Bytes of its texts.
-    pub(crate) fn memory(&self) -> usize {
-        let Self { version, vm, vendor, mode, command, names, .. } = self;
-        let texts = [version, vm, vendor, mode, command, &names.service];
-        let texts: usize = texts.into_iter().flatten().map(|text| text.len()).sum();
-        texts + names.program.len()
     }
 
     /// Rounded down. `None`: below zero, or nobody knows how long a tick is.
@@ -173,6 +181,148 @@ pub(crate) fn shown(text: &[u8]) -> Cow<'_, str> {
     if text.contains(char::is_control) { text.replace(char::is_control, " ").into() } else { text }
 }
 
+// Names: what somebody has called a process, or what it runs. Never its arguments.
+
+/// Options that name a service, the first of them first.
+const SERVICE: [&[u8]; 3] =
+    [b"-Dspring.application.name=", b"-Dquarkus.application.name=", b"-Dotel.service.name="];
+/// The same as an argument of a program of Spring Boot.
+const ARGUMENT: &[u8] = b"--spring.application.name=";
+
+/// Classes and jars of launchers, which say nothing of what they launch.
+const LAUNCHERS: [(&str, &str); 5] = [
+    ("org.apache.catalina.startup.Bootstrap", "tomcat"),
+    ("jboss-modules", "wildfly"),
+    ("org.codehaus.plexus.classworlds.launcher.Launcher", "maven"),
+    ("org.gradle.launcher.daemon.bootstrap.GradleDaemon", "gradle"),
+    ("worker.org.gradle.process.internal.worker.GradleWorkerMain", "gradle"),
+];
+
+/// Names of one process: each at most [`limits::PROGRAM`] characters, without blanks, control and
+/// invisible characters, which become `_`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// What the process was told that it is called: the last of the JVM's options, the program's
+    /// argument, or OTEL_SERVICE_NAME.
+    pub(crate) service: Option<Box<str>>,
+    /// Jar without its version, main class without its package, what a launcher launches, or the
+    /// name of the main thread where a JVM runs within another program. May be empty.
+    pub(crate) program: Box<str>,
+}
+
+heap_size!(Names { service, program });
+
+impl Names {
+    /// The name that is shown.
+    pub(crate) fn shown(&self) -> &str {
+        self.service.as_deref().unwrap_or(&self.program)
+    }
+
+    pub(crate) fn new(values: Values<'_>, hints: &Hints) -> Self {
+        let text = |counter| values.text(counter).unwrap_or_default();
+        let (command, path) = (text(Counter::Command), text(Counter::ClassPath));
+        let service = service(text(Counter::VmArgs), command);
+        let environment = hints.service.as_deref().map(|name| name.trim().as_bytes());
+        let service = service.or(environment.filter(|name| !name.is_empty()));
+        let program = program(&String::from_utf8_lossy(command), &String::from_utf8_lossy(path));
+        let program = program.filter(|name| !name.is_empty());
+        Self {
+            service: service.map(|name| clean(&String::from_utf8_lossy(name))),
+            program: clean(program.as_deref().unwrap_or(&hints.comm)),
+        }
+    }
+}
+
+/// Of an option that is there twice the JVM takes the last.
+fn service<'a>(options: &'a [u8], command: &'a [u8]) -> Option<&'a [u8]> {
+    let last_of = |text: &'a [u8], key: &[u8]| {
+        let words = text.split(u8::is_ascii_whitespace).rev();
+        words.filter_map(|word| word.strip_prefix(key)).find(|value| !value.is_empty())
+    };
+    let option = SERVICE.into_iter().find_map(|key| last_of(options, key));
+    // The first word is what runs.
+    let arguments = command.iter().position(|&b| b == b' ').and_then(|at| command.get(at..));
+    option.or_else(|| last_of(arguments?, ARGUMENT))
+}
+
+/// The name of a program that was started so, by the text of /proc/PID/cmdline: of one whose
+/// performance data is not read. `None`: it is none of `java` with a class or a jar.
+pub(crate) fn of_command_line(command: &[u8]) -> Option<String> {
+    let mut arguments = command.split(|&b| b == 0).map(String::from_utf8_lossy);
+    if last(&arguments.next()?, '/') != "java" {
+        return None;
+    }
+    let name = loop {
+        let argument = arguments.next().filter(|argument| !argument.is_empty())?;
+        match &*argument {
+            "-jar" => {
+                let jar = arguments.next()?;
+                break program(&jar, &jar)?;
+            }
+            "-m" | "--module" => break program(&arguments.next()?, "")?,
+            "-cp" | "-classpath" | "--class-path" | "-p" | "--module-path" | "--add-modules" => {
+                arguments.next();
+            }
+            option if option.starts_with('-') || option.starts_with('@') => {}
+            class => break program(class, "")?,
+        }
+    };
+    Some(clean(&name).into()).filter(|name: &String| !name.is_empty())
+}
+
+fn program(command: &str, path: &str) -> Option<String> {
+    let jar = |file: &str| Some(unversioned(last(file, '/').strip_suffix(".jar")?).to_owned());
+    // A jar's path may have blanks, and is the class path.
+    let whole =
+        command.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    let first = command.split(' ').next()?;
+    let file = if whole && path.ends_with(".jar") { path } else { first };
+    let of =
+        |name: &str| LAUNCHERS.iter().find(|known| known.0 == name).map(|known| known.1.into());
+    if let Some(name) = jar(file) {
+        return of(&name).or(Some(name));
+    }
+    // MODULE/CLASS, or a class alone.
+    let class = last(file, '/');
+    if class.starts_with("org.springframework.boot.loader.") && class.ends_with("Launcher") {
+        let folder = last(last(path, ':').trim_end_matches('/'), '/');
+        if !matches!(folder, "" | "." | "..") {
+            return Some(jar(folder).unwrap_or_else(|| folder.to_owned()));
+        }
+    }
+    of(class).or_else(|| Some(last(class, '.').to_owned()))
+}
+
+/// The part behind the last `separator`.
+fn last(text: &str, separator: char) -> &str {
+    text.rsplit(separator).next().unwrap_or(text)
+}
+
+/// A name without the version at its end: `-1.4.2`, `-1.4.2-SNAPSHOT`.
+fn unversioned(name: &str) -> &str {
+    let word = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let version = |text: &str| {
+        let (number, suffix) = text.split_once('-').unwrap_or((text, "x"));
+        number.starts_with(|c: char| c.is_ascii_digit())
+            && number.split('.').all(word)
+            && suffix.starts_with(char::is_alphabetic)
+            && word(suffix)
+    };
+    let mut dashes = name.match_indices('-');
+    let at = dashes.find(|&(at, _)| at > 0 && name.get(at + 1..).is_some_and(version));
+    at.and_then(|(at, _)| name.get(..at)).unwrap_or(name)
+}
+
+/// Characters that change the order of others, or are not seen.
+const INVISIBLE: &str = "\u{ad}\u{61c}\u{180e}\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{202a}\u{202b}\
+    \u{202c}\u{202d}\u{202e}\u{2060}\u{2066}\u{2067}\u{2068}\u{2069}\u{feff}";
+
+fn clean(name: &str) -> Box<str> {
+    let bad = |c: char| c.is_whitespace() || c.is_control() || INVISIBLE.contains(c);
+    let chars = name.chars().take(limits::PROGRAM);
+    chars.map(|c| if bad(c) { '_' } else { c }).collect::<String>().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,5 +343,71 @@ mod tests {
         assert_eq!(facts(1).nanoseconds(i64::MAX), None);
         assert_eq!(facts(1).nanoseconds(-1), None);
         assert_eq!(Facts::default().nanoseconds(1), None);
+    }
+
+    #[test]
+    fn programs() {
+        for (command, path, name) in [
+            ("Load a b  c", "/w:/app/*", "Load"),
+            ("shop.load/load.Load x", "", "Load"),
+            ("shop.load", "", "load"),
+            (
+                "/app/orders-service-1.4.2.jar --port=1",
+                "/app/orders-service-1.4.2.jar",
+                "orders-service",
+            ),
+            ("/my app/shop-2.0-SNAPSHOT.jar -x", "/my app/shop-2.0-SNAPSHOT.jar", "shop"),
+            ("/my app/shop.jar", "/my app/shop.jar", "shop"),
+            // The class path found no room in the region.
+            ("/app/shop-3.1.jar --secret", "", "shop"),
+            ("-1.jar", "-1.jar", "-1"),
+            ("log-9a.b-1.2_x.jar", "log-9a.b-1.2_x.jar", "log-9a.b"),
+            ("web-2.jar", "web-2.jar", "web"),
+            (
+                "org.apache.catalina.startup.Bootstrap start",
+                "/x/bootstrap.jar:/x/juli.jar",
+                "tomcat",
+            ),
+            ("org.springframework.boot.loader.launch.JarLauncher", "/srv/orders/", "orders"),
+            ("org.springframework.boot.loader.JarLauncher", ".", "JarLauncher"),
+            ("/opt/wildfly/jboss-modules.jar -mp /m", "/opt/wildfly/jboss-modules.jar", "wildfly"),
+            ("org.codehaus.plexus.classworlds.launcher.Launcher verify", "/m/x.jar", "maven"),
+            ("org.gradle.launcher.daemon.bootstrap.GradleDaemon 8.5", "/g/x.jar", "gradle"),
+            ("Bücher/日本 x", "/w", "日本"),
+            ("", "", ""),
+        ] {
+            assert_eq!(program(command, path).as_deref(), Some(name), "{command}");
+        }
+    }
+
+    #[test]
+    fn services() {
+        let of = |options: &'static str, command: &'static str| {
+            service(options.as_bytes(), command.as_bytes()).map(String::from_utf8_lossy)
+        };
+        assert_eq!(of("-Dspring.application.name=a -Dspring.application.name=b", "").unwrap(), "b");
+        assert_eq!(of("-Dotel.service.name=o -Dquarkus.application.name=q", "").unwrap(), "q");
+        assert_eq!(of("-Dotel.service.name=", "M --spring.application.name=s x").unwrap(), "s");
+        assert_eq!(of("-XDotel.service.name=x", "--spring.application.name=main"), None);
+    }
+
+    #[test]
+    fn names_are_clean_and_short() {
+        assert_eq!(&*clean("a\tb\u{7}ü 日本\u{202e}x"), "a_b_ü_日本_x");
+        assert_eq!(clean(&"é".repeat(100)).chars().count(), limits::PROGRAM);
+    }
+
+    #[test]
+    fn names_by_command_lines() {
+        for (command, name) in [
+            (&b"/usr/bin/java\0-Xmx1g\0-cp\0/a.jar\0org.shop.Main\0secret\0"[..], Some("Main")),
+            (b"java\0-jar\0/app/shop-1.2.jar\0", Some("shop")),
+            (b"java\0-m\0shop/org.shop.Main\0", Some("Main")),
+            (b"java\0-version\0", None),
+            (b"python3\0x.py\0", None),
+            (b"", None),
+        ] {
+            assert_eq!(of_command_line(command).as_deref(), name, "{}", command.escape_ascii());
+        }
     }
 }

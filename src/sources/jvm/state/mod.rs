@@ -1,16 +1,185 @@
-//! What the values of a region mean: [`facts`] that do not change, with the [`flags`] of the command
-//! line; the [`figures`] of each reading, with those of [`memory`]; the longest [`pauses`].
+//! What is kept of a process between two readings of its region: the directory with what its constants say, and the
+//! longest pauses of the last minute.
 
 mod facts;
 mod figures;
-mod flags;
-mod memory;
-mod pauses;
 
-pub(crate) use facts::{Facts, shown};
-pub(crate) use figures::Figures;
-pub(crate) use memory::POOLS;
-pub(crate) use pauses::Longest;
+use std::borrow::Cow;
+use std::time::Duration;
 
 #[cfg(test)]
-pub(crate) use self::{facts::Collector, figures::Collections, memory::Heap};
+pub(crate) use self::{facts::Collector, figures::Heap};
+pub(crate) use facts::{Facts, Hints, Who, of_command_line};
+pub(crate) use figures::{Collections, Figures, POOLS};
+
+use super::limits;
+use super::wire::{Counter, Directory, Prologue, Refusal, Values};
+use crate::heap_size;
+use facts::shown;
+
+/// The reader of one process's region. A process that executes another program gets a new one.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    hints: Hints,
+    /// The directory of the region and what its constants say.
+    known: Option<Box<Known>>,
+    /// Bytes that were in use at the last reading.
+    used: usize,
+}
+
+/// A directory, and what the constants of its region say.
+#[derive(Debug)]
+pub(crate) struct Known {
+    directory: Directory,
+    facts: Facts,
+}
+
+/// One reading. The numbers are those of one copy, not of one moment: a collection's count is
+/// raised at its begin, its time at its end.
+#[derive(Debug)]
+pub(crate) struct Reading<'a> {
+    /// Whether the facts may be others than those of the reading before.
+    pub(crate) fresh: bool,
+    /// What does not change.
+    pub(crate) facts: &'a Facts,
+    /// What changes.
+    pub(crate) figures: Figures,
+    /// Cause of the last collection, `No GC` before the first one.
+    pub(crate) last_cause: Option<Cow<'a, str>>,
+    /// Bytes of counters that found no room in the region.
+    pub(crate) overflow: u64,
+    /// Bytes in use.
+    pub(crate) used: usize,
+    /// Entries that were understood.
+    pub(crate) entries: u32,
+}
+
+heap_size!(Reader { hints, known });
+heap_size!(Known { facts });
+
+impl Reader {
+    /// Before the first reading.
+    pub(crate) fn new(hints: Hints) -> Self {
+        Self { hints, ..Self::default() }
+    }
+
+    /// Bytes to read from the begin of the region, or all of it if it is smaller: those in use, in
+    /// whole pages.
+    pub(crate) fn want(&self) -> usize {
+        self.used.clamp(1, limits::REGION).next_multiple_of(limits::PAGE)
+    }
+
+    /// The copy ends before the region does, and [`want`](Self::want) is more than was read: the region has
+    /// grown meanwhile, or has never been read.
+    pub(crate) fn needs_more(&mut self, region: &[u8]) -> bool {
+        let Err(Refusal::Used { used, .. }) = Prologue::parse(region) else { return false };
+        self.used = usize::try_from(used).unwrap_or_default().max(self.used);
+        self.want() > region.len()
+    }
+
+    /// What the last reading that succeeded told of the process.
+    pub(crate) fn facts(&self) -> Option<&Facts> {
+        self.known.as_deref().map(|known| &known.facts)
+    }
+
+    /// Reads a copy of the region, or of as much of it as [`want`](Self::want) says.
+    ///
+    /// # Errors
+    /// It cannot be read, or not yet. What was known stays for a later reading.
+    pub(crate) fn read<'a>(&'a mut self, region: &'a [u8]) -> Result<Reading<'a>, Refusal> {
+        let prologue = Prologue::parse(region)?;
+        self.used = prologue.used;
+        let holds = self.known.as_deref().is_some_and(|known| known.directory.holds(&prologue));
+        if !holds {
+            let directory = match self.known.take() {
+                Some(known) => known.directory.renewed(region, prologue),
+                None => Directory::parse(region, prologue),
+            };
+            let facts = Facts::new(Values { region, directory: &directory }, &self.hints);
+            self.known = Some(Box::new(Known { directory, facts }));
+        }
+        // It was set just above.
+        let Some(Known { directory, facts }) = self.known.as_deref() else {
+            return Err(Refusal::Empty);
+        };
+        let values = Values { region, directory };
+        Ok(Reading {
+            fresh: !holds,
+            facts,
+            figures: Figures::new(values, facts),
+            last_cause: values.text(Counter::LastCause).map(shown),
+            overflow: prologue.overflow,
+            used: prologue.used,
+            entries: directory.entries,
+        })
+    }
+}
+
+/// A minute in slots of 5 s.
+const SLOTS: usize = 12;
+const SLOT: u64 = 5;
+
+/// The longest pauses of one JVM, as far as readings tell. Only sums and the last pause of each collector are in the
+/// region: it is a lower bound, exact with one pause between readings.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Longest {
+    /// Nanoseconds of the longest pause in each slot of the last minute, the newest first; 0: none.
+    slots: [u64; SLOTS],
+    /// Number of the newest slot since the begin of the clock.
+    newest: u64,
+    /// What had ended at the last reading: of each collector, and of all safepoints.
+    before: Option<[Option<Ended>; 4]>,
+}
+
+/// Number of pauses that have ended, their sum, length of the last one if it is known.
+type Ended = (u64, u64, Option<u64>);
+
+fn ended(one: &Collections) -> Option<Ended> {
+    let running = one.last.is_some_and(|(begin, end)| begin > end);
+    Some((one.count.saturating_sub(running.into()), one.time?, one.pause()))
+}
+
+/// What is known of the longest pause between two readings.
+fn between(before: Option<Ended>, now: Option<Ended>) -> Option<u64> {
+    let ((count, sum, _), (new_count, new_sum, last)) = (before?, now?);
+    // Below zero: the counters are another JVM's.
+    let (more, time) = (new_count.checked_sub(count)?, new_sum.checked_sub(sum)?);
+    match more {
+        0 => None,
+        1 => last.or(Some(time)),
+        _ => last.max(Some(time / more)),
+    }
+}
+
+impl Longest {
+    /// The figures of a reading at this time of a clock that does not go back.
+    pub(crate) fn feed(&mut self, now: Duration, figures: &Figures) {
+        self.turn(now);
+        let [young, full, other] = figures.collections.map(|one| one.as_ref().and_then(ended));
+        // Without collectors the pauses are all safepoints.
+        let none = figures.collections.iter().all(Option::is_none);
+        let all = figures.pauses.count.zip(figures.pauses.total).filter(|_| none);
+        let now = [young, full, other, all.map(|(count, total)| (count, total, None))];
+        let before = self.before.replace(now).unwrap_or_default();
+        let longest = before.into_iter().zip(now).filter_map(|(old, new)| between(old, new)).max();
+        let [slot, ..] = &mut self.slots;
+        *slot = longest.unwrap_or(0).max(*slot);
+    }
+
+    /// Nanoseconds of the longest pause of the last minute. `None`: none is known.
+    pub(crate) fn longest(&mut self, now: Duration) -> Option<u64> {
+        self.turn(now);
+        self.slots.into_iter().max().filter(|&longest| longest > 0)
+    }
+
+    /// Forgets what is older than a minute.
+    fn turn(&mut self, now: Duration) {
+        let number = (now.as_secs() / SLOT).max(self.newest);
+        for _ in 0..(number - self.newest).min(SLOTS as u64) {
+            self.slots.copy_within(..SLOTS - 1, 1);
+            let [slot, ..] = &mut self.slots;
+            *slot = 0;
+        }
+        self.newest = number;
+    }
+}

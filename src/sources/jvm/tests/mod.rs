@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value as Json, json};
 
 use crate::read::{Cursor, Order};
+use crate::sources::jvm::state::{Hints, Reader, Reading};
 use crate::sources::jvm::wire::{Place, Prologue, Refusal, Walk};
-use crate::sources::jvm::{Hints, Reader, Reading};
 
 /// A file of the corpus, unpacked.
 fn unpacked(name: &str) -> Vec<u8> {
@@ -85,7 +85,7 @@ fn metrics(reading: &Reading<'_>) -> Json {
     put("process.version", json!(facts.version));
     put(
         "process.collector",
-        json!(facts.collector.map_or("", crate::sources::jvm::Collector::name)),
+        json!(facts.collector.map_or("", crate::sources::jvm::state::Collector::name)),
     );
     put("process.command", json!(facts.command));
     put("threads.count", json!(figures.threads));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::captures;
-use crate::sources::jvm::{Figures, Hints, Longest, Reader};
+use crate::sources::jvm::state::{Collections, Figures, Hints, Longest, Reader};
 
 type States = Vec<(Vec<u8>, Json)>;
 
@@ -95,12 +95,7 @@ fn the_longest_pause_is_a_lower_bound() {
             }
             let all = figures.pauses.total.unwrap() - sum;
             assert!(told.unwrap() > 0 && told.unwrap() <= all, "{name}: {told:?} of {all}");
-            let last = figures
-                .collections
-                .iter()
-                .flatten()
-                .filter_map(crate::sources::jvm::Collections::pause)
-                .max();
+            let last = figures.collections.iter().flatten().filter_map(Collections::pause).max();
             assert!(told >= last.filter(|_| name.contains("parallel")), "{name}");
             let mut later = longest;
             assert_eq!(later.longest(now + Duration::from_secs(70)), None);
@@ -112,12 +107,7 @@ fn the_longest_pause_is_a_lower_bound() {
 fn a_pause_that_runs_is_told_when_it_has_ended() {
     let young = |count, time, begin, end| {
         let row = "young";
-        let one = crate::sources::jvm::Collections {
-            row,
-            count,
-            time: Some(time),
-            last: Some((begin, end)),
-        };
+        let one = Collections { row, count, time: Some(time), last: Some((begin, end)) };
         Figures { collections: [Some(one), None, None], ..Figures::default() }
     };
     let second = Duration::from_secs;

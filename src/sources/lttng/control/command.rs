@@ -7,7 +7,7 @@
 //! | context | `NAME CONTEXT[,CONTEXT…]`, or `NAME contexts=CONTEXT…`, before the first start |
 //! | start, stop | `NAME` |
 
-use super::limits::REQUEST_MAX;
+use super::super::limits::REQUEST_MAX;
 use super::spec::{Blocking, Buffers, Domain, SessionSpec, event, session_name};
 use crate::read::{SIZES, TIMES, quantity};
 

@@ -12,16 +12,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::cli::mi::ListedSession;
-use super::cli::{CommandError, Reply};
+use super::super::limits::{PERIOD, PROGRAMS_PERIOD, SESSIONS_MAX};
 use super::command::Command;
-use super::diagnosis::{Code, Diagnosis, Probe};
-use super::limits::{PERIOD, PROGRAMS_PERIOD, SESSIONS_MAX};
-use super::managed::{ManagedSession, Report, SessionPhase, backoff};
+use super::diagnosis::{Code, Diagnosis, Notice, Probe};
+use super::managed::{ManagedSession, Report, SessionPhase, State, backoff};
+use super::mi::ListedSession;
 use super::plan::{Invocation, Plan, Step};
-use super::session_watch::Notice;
 use super::spec::{Domain, SessionSpec};
-use super::state::State;
+use super::{CommandError, Reply};
 
 /// The next action of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -401,7 +399,7 @@ impl Controller {
     fn programs_listed(
         &mut self,
         invocation: &Invocation,
-        answer: Option<&super::cli::mi::Answer>,
+        answer: Option<&super::mi::Answer>,
         now: Duration,
     ) {
         for session in &mut self.sessions {
@@ -422,4 +420,5 @@ impl Controller {
 }
 
 #[cfg(test)]
+#[path = "tests/controller/mod.rs"]
 mod tests;

@@ -1,15 +1,17 @@
 //! One managed session: its wanted and its applied specification, its phase and its failures.
+//! What is kept of it over restarts: that it is ours, and the commands applied to it.
 
 use std::time::Duration;
 
-use super::cli::CommandError;
-use super::cli::mi::ListedSession;
+use serde::{Deserialize, Serialize};
+
+use super::super::limits::{BACKOFF, BACKOFF_MAX, LOST_GRACE, SESSIONS_MAX, STATE_MAX};
+use super::CommandError;
 use super::command::Command;
 use super::diagnosis::{Code, Diagnosis};
-use super::limits::{BACKOFF, BACKOFF_MAX, LOST_GRACE};
+use super::mi::ListedSession;
 use super::plan::{Applied, Plan, PlanInput, Step, is_ours, plan};
 use super::spec::{SessionSpec, context};
-use super::state::Saved;
 
 /// Most marks that are kept.
 const MARKS: usize = 4;
@@ -381,3 +383,75 @@ fn add(list: &mut Vec<String>, more: Vec<String>) {
 pub(super) fn backoff(failures: u32) -> Duration {
     BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACKOFF_MAX)
 }
+
+/// Version of the format.
+const VERSION: u32 = 1;
+
+/// State of one session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Saved {
+    /// Wanted specification.
+    pub spec: SessionSpec,
+    /// Specification in the configuration, if any. Changes by users stay until it changes.
+    pub base: Option<SessionSpec>,
+    /// Marks in the paths of sessions that are ours, the newest last.
+    pub marks: Vec<String>,
+    /// Applied commands.
+    pub applied: Option<Applied>,
+    /// To be destroyed.
+    pub gone: bool,
+}
+
+/// State of all managed sessions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    version: u32,
+    /// The sessions.
+    pub sessions: Vec<Saved>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl State {
+    /// A state in the current format.
+    #[must_use]
+    pub fn new(sessions: Vec<Saved>) -> Self {
+        Self { version: VERSION, sessions }
+    }
+
+    /// Parses a saved state.
+    ///
+    /// # Errors
+    /// The text is invalid. Sessions created before are then treated as another owner's.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > STATE_MAX {
+            return Err(format!("more than {STATE_MAX} bytes"));
+        }
+        let state: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        if state.version != VERSION {
+            return Err(format!("version {} instead of {VERSION}", state.version));
+        }
+        if state.sessions.len() > SESSIONS_MAX {
+            return Err(format!("more than {SESSIONS_MAX} sessions"));
+        }
+        // The texts reach command lines, so they obey the same rules as the configuration.
+        state.sessions.iter().try_for_each(|s| s.spec.check()).map_err(|e| e.to_string())?;
+        Ok(state)
+    }
+
+    /// The text to save.
+    #[must_use]
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/state.rs"]
+mod tests;

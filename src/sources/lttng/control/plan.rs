@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::cli::mi::ListedSession;
-use super::limits::{COMMAND_TIME, SLOW_COMMAND_TIME};
+use super::super::limits::{COMMAND_TIME, SLOW_COMMAND_TIME};
+use super::mi::ListedSession;
 use super::spec::{Blocking, Buffers, Domain, SessionSpec};
 
 /// Purpose of a command.
@@ -299,4 +299,5 @@ fn contexts(spec: &SessionSpec, contexts: &[String]) -> Option<Invocation> {
 }
 
 #[cfg(test)]
+#[path = "tests/plan.rs"]
 mod tests;

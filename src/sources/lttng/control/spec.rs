@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::{CONTEXTS_MAX, EVENT_LENGTH_MAX, EVENTS_MAX, FILTER_MAX, NAME_MAX};
+use super::super::limits::{CONTEXTS_MAX, EVENT_LENGTH_MAX, EVENTS_MAX, FILTER_MAX, NAME_MAX};
 
 /// Domain of tracepoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -403,4 +403,5 @@ pub(super) fn context(name: &str, domain: Domain) -> Result<(), SpecError> {
 }
 
 #[cfg(test)]
+#[path = "tests/spec.rs"]
 mod tests;

@@ -3,28 +3,35 @@
 //! Meanwhile it accepts requests, a new configuration and the viewers' notices.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
+use pmda::process::{effective_user, group_name, user_name};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::net::UnixStream;
+use tokio::process::Child;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::program::run;
-use super::{probe, state_file};
-use crate::clock::now;
-use crate::sources::lttng::control::limits::REQUESTS_MAX;
-use crate::sources::lttng::control::{
-    Action, Code, Command, Controller, Report, SessionSpec, SessionWatch,
+use super::super::control::{
+    Action, Code, Command, Controller, Exit, Invocation, Probe, Reply, Report, SessionSpec,
+    SessionWatch, Socket, State,
 };
-use crate::sources::lttng::metrics::STATUS;
+use super::super::limits::{OUTPUT_MAX, REQUESTS_MAX, STATE_MAX, STDERR_MAX};
+use super::super::metrics::STATUS;
+use crate::clock::now;
+use crate::net::state_file;
 use crate::store::ControlQueue;
-
 /// Receives the answer to a request, on a worker; must not block.
 pub type OnAnswer = Box<dyn FnOnce(Result<String, String>) + Send>;
 
@@ -132,7 +139,7 @@ impl SessionControl {
 }
 
 fn controller(options: &ControlOptions) -> Controller {
-    let state = state_file::read(&options.state_file).unwrap_or_else(|why| {
+    let state = saved(&options.state_file).unwrap_or_else(|why| {
         log::warn!(
             "lttng: {}: {why}; sessions that this PMDA created before count as somebody else's",
             options.state_file.display()
@@ -185,7 +192,7 @@ impl Driver {
                     self.controller.replied(&reply, now().monotonic);
                 }
                 Action::Probe => {
-                    let probe = self.listen_during(probe::look()).await;
+                    let probe = self.listen_during(look()).await;
                     self.controller.probed(&probe);
                 }
                 Action::Idle(time) => {
@@ -284,5 +291,153 @@ fn status(reports: &[Report]) -> String {
     reports.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Reads the state file of managed sessions; a missing file is an empty state.
+///
+/// # Errors
+/// The file cannot be read or parsed.
+fn saved(path: &Path) -> Result<State, String> {
+    let text = state_file::read(path, STATE_MAX).map_err(|e| e.to_string())?;
+    text.map_or_else(|| Ok(State::default()), |text| State::parse(&text))
+}
+
+/// Bytes of one read.
+const READ: usize = 16 << 10;
+/// Time limit of waiting for a killed program; after it the runtime reaps the process.
+const KILL_TIME: Duration = Duration::from_secs(1);
+
+/// Runs a command within its time limit. Dropping the future kills the process. It inherits the
+/// environment, `LTTNG_HOME` included.
+async fn run(program: &Path, invocation: &Invocation) -> Reply {
+    let spawned = tokio::process::Command::new(program)
+        .args(&invocation.args)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn();
+    let failed = |exit| Reply { exit, stdout: Vec::new(), stderr: String::new() };
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return failed(Exit::NotInstalled),
+        Err(e) => return failed(Exit::NotStarted(e.to_string())),
+    };
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let ended = timeout(invocation.limit, converse(&mut child, &mut stdout, &mut stderr)).await;
+    let exit = match ended {
+        Ok(Ok(status)) => exit(status),
+        Ok(Err(Cut::TooMuch)) => Exit::TooMuch,
+        Ok(Err(Cut::Io(e))) => Exit::NotStarted(e.to_string()),
+        Err(_) => Exit::TimedOut,
+    };
+    if matches!(exit, Exit::TooMuch | Exit::TimedOut) {
+        // Children of the program may keep the pipes open, so these are not read to their ends.
+        let _ = timeout(KILL_TIME, child.kill()).await;
+    }
+    Reply { exit, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
+}
+
+/// Why the output was not read to its end.
+enum Cut {
+    /// More standard output than the limit.
+    TooMuch,
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for Cut {
+    fn from(e: std::io::Error) -> Self {
+        Self::Io(e)
+    }
+}
+
+/// Reads both outputs to their ends.
+async fn converse(
+    child: &mut Child,
+    stdout: &mut Vec<u8>,
+    stderr: &mut Vec<u8>,
+) -> Result<ExitStatus, Cut> {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    tokio::try_join!(
+        async {
+            if keep(out, stdout, OUTPUT_MAX, false).await? { Ok(()) } else { Err(Cut::TooMuch) }
+        },
+        async { Ok(keep(err, stderr, STDERR_MAX, true).await?) },
+    )?;
+    Ok(child.wait().await?)
+}
+
+/// Reads up to `max` bytes. `false`: there are more; with `drain` they are read and dropped,
+/// otherwise reading ends.
+async fn keep(
+    source: Option<impl AsyncRead + Unpin>,
+    kept: &mut Vec<u8>,
+    max: usize,
+    drain: bool,
+) -> std::io::Result<bool> {
+    let Some(mut source) = source else { return Ok(true) };
+    let (mut buffer, mut whole) = (vec![0; READ], true);
+    loop {
+        let n = source.read(&mut buffer).await?;
+        if n == 0 {
+            return Ok(whole);
+        }
+        let room = max - kept.len();
+        kept.extend_from_slice(buffer.get(..n.min(room)).unwrap_or_default());
+        whole &= n <= room;
+        if !whole && !drain {
+            return Ok(false);
+        }
+    }
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+    }
+}
+
+/// Longest time for a connection to a socket.
+const CONNECT_TIME: Duration = Duration::from_secs(1);
+/// Socket of root's session daemon.
+const ROOT_SOCKET: &str = "/var/run/lttng/client-lttng-sessiond";
+
+/// Connects to the sockets that the program connects to.
+async fn look() -> Probe {
+    let user = effective_user();
+    let mut paths = vec![PathBuf::from(ROOT_SOCKET)];
+    if user != 0 {
+        let home = std::env::var_os("LTTNG_HOME").or_else(|| std::env::var_os("HOME"));
+        paths.extend(home.map(|home| Path::new(&home).join(".lttng/client-lttng-sessiond")));
+    }
+    let mut sockets = Vec::new();
+    for path in paths {
+        sockets.push((path.display().to_string(), socket(&path).await));
+    }
+    // A user or group without a name is shown by its number.
+    Probe { user: user_name(user).unwrap_or_else(|| user.to_string()), sockets }
+}
+
+async fn socket(path: &Path) -> Socket {
+    // The connection is closed at once. For the session daemon that is a client without a request.
+    match timeout(CONNECT_TIME, UnixStream::connect(path)).await {
+        Err(_) | Ok(Ok(_)) => Socket::Alive,
+        Ok(Err(e)) if e.kind() == ErrorKind::NotFound => Socket::Absent,
+        Ok(Err(e)) if e.kind() == ErrorKind::PermissionDenied => {
+            let group = std::fs::metadata(path).map_or_else(
+                |_| "tracing".to_owned(),
+                |m| group_name(m.gid()).unwrap_or_else(|| m.gid().to_string()),
+            );
+            Socket::Denied(group)
+        }
+        Ok(Err(_)) => Socket::Dead,
+    }
+}
+
 #[cfg(test)]
-mod tests;
+#[path = "tests/control.rs"]
+mod control_tests;
+
+#[cfg(test)]
+#[path = "tests/probe.rs"]
+mod probe_tests;

@@ -1,8 +1,9 @@
 //! The task of one relay daemon: a connection that lists sessions, retried with back-off, and a
 //! task with its own connection for each session that is read.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
@@ -10,18 +11,18 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::claims::{RelayClaim, RelayClaims};
-use super::connection::{self as io, RelayConnection};
-use super::relay_status::RelayStatus;
+use super::super::control::{Report, SessionWatch};
+use super::super::metrics::RELAYS;
+use super::super::viewer::{End, SessionInfo};
+use super::super::{Collector, OwnViewers, RecordFilter, viewer};
+use super::RelayConnection;
 use crate::clock::now;
 use crate::contract::Held;
+use crate::model::HeapSize;
 use crate::net::Peers;
 use crate::net::ledger::{Full, Ledger};
 use crate::sources::foreign::ForeignReaders;
-use crate::sources::lttng::control::{Report, SessionWatch};
-use crate::sources::lttng::viewer::{self, End, SessionInfo};
-use crate::sources::lttng::{Collector, OwnViewers, RecordFilter};
-use crate::store::LogThrottle;
+use crate::store::{ControlQueue, LogThrottle};
 
 /// First and longest pause between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(250);
@@ -263,7 +264,7 @@ impl Relay {
                 ended = readers.ended() => readers.done(ended, collector),
                 exchanged = connection.exchange(collector) => if let Err(why) = exchanged { return Disconnect::Error(why) },
             }
-            if let Err(full) = ledger.hold(false, connection.held(), Held::default()) {
+            if let Err(full) = ledger.hold(false, connection.heap_size(), Held::default()) {
                 return Disconnect::Full(full);
             }
             self.read(collector, readers);
@@ -282,7 +283,7 @@ impl Relay {
             let (address, stop, ledger) =
                 (self.address.clone(), readers.stop.clone(), Ledger::new(self.peers.memory()));
             let task = readers.tasks.spawn(async move {
-                let end = io::read(reader, &address, &stop, ledger).await;
+                let end = super::read(reader, &address, &stop, ledger).await;
                 drop(permit);
                 end
             });
@@ -307,3 +308,77 @@ impl Relay {
         }
     }
 }
+
+/// Addresses that were reached, with the name that reads there.
+#[derive(Debug, Default)]
+pub(super) struct RelayClaims(Mutex<BTreeMap<SocketAddr, String>>);
+
+/// An address is read under one name until this is dropped.
+#[derive(Debug)]
+pub(super) struct RelayClaim {
+    claims: Arc<RelayClaims>,
+    address: SocketAddr,
+}
+
+impl RelayClaims {
+    fn names(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, String>> {
+        // Valid after each step.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Claims the address that a connection has reached for this name.
+    ///
+    /// # Errors
+    /// The other name that has claimed it.
+    pub(super) fn claim(
+        self: &Arc<Self>,
+        reached: SocketAddr,
+        name: &str,
+    ) -> Result<RelayClaim, String> {
+        // An IPv4 address reached over an IPv6 socket is the same address.
+        let address = SocketAddr::new(IpAddr::to_canonical(&reached.ip()), reached.port());
+        let mut names = self.names();
+        if let Some(other) = names.get(&address) {
+            return Err(other.clone());
+        }
+        names.insert(address, name.to_owned());
+        drop(names);
+        Ok(RelayClaim { claims: Arc::clone(self), address })
+    }
+}
+
+impl Drop for RelayClaim {
+    fn drop(&mut self) {
+        self.claims.names().remove(&self.address);
+    }
+}
+
+/// State of all relay daemons, one line each.
+#[derive(Debug)]
+pub(super) struct RelayStatus {
+    control_queue: Arc<ControlQueue>,
+    lines: Mutex<BTreeMap<String, String>>,
+}
+
+impl RelayStatus {
+    pub(super) fn new(control_queue: Arc<ControlQueue>) -> Self {
+        Self { control_queue, lines: Mutex::default() }
+    }
+
+    /// Sets the state of a relay daemon. Returns whether it has changed.
+    pub(super) fn set(&self, address: &str, status: String) -> bool {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.get(address) == Some(&status) {
+            return false;
+        }
+        lines.insert(address.to_owned(), status);
+        let all: Vec<_> =
+            lines.iter().map(|(address, status)| format!("{address} {status}")).collect();
+        self.control_queue.answer(RELAYS, &all.join("\n"));
+        true
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/claims.rs"]
+mod tests;

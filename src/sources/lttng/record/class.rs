@@ -4,17 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::metrics::{
-    CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, P_CPU, P_EVENT, P_FIELDS, P_STREAM,
+    CLASS_BYTES, CLASS_COUNT, CLASSES, FIELDS_OVERFLOW, Field, P_CPU, P_EVENT, P_FIELDS, P_STREAM,
+    is_byte, provider,
 };
-use super::parameter::{Field, is_byte, provider};
 use crate::contract::{ParamId, Peer};
 use crate::ctf::schema::{Encoding, Mappings, Scope};
 use crate::ctf::show::IntegerFormat;
 use crate::ctf::{EventPlan, Kind, Node, NodeId};
 use crate::events::flags::{END, POINT, START};
-use crate::events::glob;
-use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
-use crate::model::{MetricSpec, Pmid, Stamp, ValueType};
+use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate, glob};
+use crate::model::{HeapSize, MetricSpec, Pmid, Stamp, ValueType};
 
 /// Which events become records: those that match a pattern of `records` and none of `count_only`.
 /// All other events are only counted.
@@ -160,15 +159,18 @@ pub(crate) struct PacketOrigin<'a> {
     pub(crate) packet: u64,
 }
 
+impl HeapSize for Definitions {
+    /// The size of keys is estimated.
+    fn heap_size(&self) -> usize {
+        let keys = self.slots.capacity() * PARAM_KEY;
+        self.host.heap_size() + self.session.heap_size() + self.slots.heap_size() + keys
+    }
+}
+
 impl Definitions {
     /// Nothing is defined yet.
     pub(crate) fn new(host: &str, session: &str) -> Self {
         Self { host: host.into(), session: session.into(), ..Self::default() }
-    }
-
-    /// Bytes of memory; the size of keys is estimated.
-    pub(crate) fn held(&self) -> usize {
-        self.slots.capacity() * (size_of::<(String, u32)>() + PARAM_KEY)
     }
 
     /// Sets the labels of a class's row.

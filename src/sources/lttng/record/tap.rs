@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::parameter::provider;
-use super::timestamps::Timestamps;
+use super::super::metrics::provider;
+use super::packer::Timestamps;
+use crate::ctf;
 use crate::ctf::schema::{Encoding, EnvValue, Scope};
 use crate::ctf::{
-    self, Event, EventPlan, EventVisitor, Kind, Node, NodeId, Packed, StreamPlan, Visitor,
-    decode_string,
+    Event, EventPlan, EventVisitor, Kind, Node, NodeId, Packed, StreamPlan, Visitor, decode_string,
 };
 use crate::model::Now;
 use crate::sources::foreign::{ForeignEvent, ForeignFeed, ForeignReaders};
@@ -340,4 +340,5 @@ impl<'a, V: Visitor<'a>> Visitor<'a> for Tapped<'_, '_, V> {
 }
 
 #[cfg(test)]
+#[path = "tests/tap.rs"]
 mod tests;

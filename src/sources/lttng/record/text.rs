@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::parameter::is_byte;
+use super::super::metrics::is_byte;
 use crate::ctf::schema::Encoding;
-use crate::ctf::show::{self, AsciiSink, IntegerFormat};
-use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_string};
+use crate::ctf::show::{AsciiSink, IntegerFormat};
+use crate::ctf::{Kind, Node, NodeId, Packed, Visitor, decode_string, show};
 use crate::events::TextWriter;
 
 /// An integer with its sign.
@@ -436,4 +436,5 @@ impl<'a> Visitor<'a> for Items<'_, '_, '_> {
 }
 
 #[cfg(test)]
+#[path = "tests/text.rs"]
 mod tests;

@@ -11,11 +11,10 @@ use super::super::viewer::{
     Attached, Beacon, End, Index, Need, Observer, OpenStreams, Packet, Reading, Refused, Seek,
     SessionEnd, SessionInfo, Settings, Skipped, Start, StreamEnd, StreamInfo, TraceKey, Violation,
 };
-use super::own_viewers::{OwnViewer, OwnViewers};
-use super::reason::refusal;
 use super::session::Session;
+use super::{OwnViewer, OwnViewers, refusal};
 use crate::contract::{Held, PeerMaker, SessionError};
-use crate::model::{Manner, Now};
+use crate::model::{HeapSize, Manner, Now};
 use crate::sources::foreign::ForeignReaders;
 
 /// State shared by all sessions of a relay daemon.
@@ -159,7 +158,7 @@ impl Reader {
             observer.stale = HELD_FOR;
         }
         observer.stale -= 1;
-        Held { own: observer.held.own + self.reading.held(), shared: observer.held.shared }
+        Held { own: observer.held.own + self.reading.heap_size(), shared: observer.held.shared }
     }
 
     /// Ends reading because memory is short, with `why` in `session.state`. The connection is to be

@@ -10,7 +10,7 @@ use super::super::record::{
 };
 use super::super::viewer::{Need, Packet, SessionInfo, StreamInfo, TraceKey};
 use crate::contract::{Held, Identity, Peer, PeerMaker};
-use crate::model::{Departure, Manner, MetricItem, Now, Stamp, Value};
+use crate::model::{Departure, HeapSize, Manner, MetricItem, Now, Stamp, Value};
 use crate::sources::foreign::ForeignReaders;
 
 /// Most characters of host and of session name in an instance name.
@@ -236,15 +236,15 @@ impl Session {
             .traces
             .iter()
             .filter(|(key, _)| key.session == relay_session)
-            .map(|(_, t)| t.held())
+            .map(|(_, t)| size_of::<Trace>() + t.heap_size())
             .sum();
         if self.attached.iter().min() != Some(&relay_session) {
             return Held { own: traces, shared: 0 };
         }
         let Held { own, shared } = self.peer.as_ref().map(|s| s.held()).unwrap_or_default();
-        let positions = self.positions.capacity() * size_of::<((u64, u64), StreamPosition)>();
+        let positions = self.positions.heap_size();
         Held {
-            own: own + traces + positions + self.names.held() + self.buffers.batch.memory(),
+            own: own + traces + positions + self.names.heap_size() + self.buffers.batch.heap_size(),
             shared,
         }
     }

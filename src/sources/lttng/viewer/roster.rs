@@ -1,15 +1,22 @@
 //! Selects the sessions of a relay daemon to read: listed, matching a pattern, not being read, and
-//! past their back-off.
+//! past their back-off. Keeps which packets were reported before a connection broke: after the next
+//! attach the relay daemon sends everything again from the beginning, and no packet may be reported
+//! twice.
+//!
+//! Session and stream numbers stay the same over a reconnect, but a restarted relay daemon assigns
+//! new ones, and offsets begin again after `lttng clear`. So a stream is identified by the first
+//! bytes of its trace's metadata, which contain the trace's random UUID in every encoding, and by
+//! its number and name. A packet within its stream is identified by its time, which never goes
+//! back: one position for each stream is enough.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::Duration;
 
-use super::limits;
-use super::model::SessionInfo;
-use super::observer::{Refused, SessionEnd};
+use super::super::limits;
 use super::reading::{End, Start};
-use super::replay_filter::{LruMap, ReplayFilter, hash};
-use super::settings::{Pattern, Seek, Settings};
+use super::{Index, Pattern, Refused, Seek, SessionEnd, SessionInfo, Settings, StreamInfo};
+use crate::heap_size;
 
 /// A matching session that is not read.
 #[derive(Debug)]
@@ -223,143 +230,172 @@ impl Roster {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::model::TraceFormat;
-    use super::*;
+/// Identifies a stream over connections.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StreamKey {
+    /// Hash of the first bytes of the metadata.
+    identity: u64,
+    stream: u64,
+    /// Hash of path and channel.
+    name: u64,
+}
 
-    fn session(id: u64, clients: u32) -> SessionInfo {
-        let live_timer = Duration::from_secs(1);
-        SessionInfo {
-            id,
-            host: "h".into(),
-            name: format!("s{id}"),
-            live_timer,
-            clients,
-            streams: 0,
-            format: TraceFormat::Ctf1,
-        }
-    }
-
-    fn roster(seek: Seek) -> Roster {
-        Roster::new(&Settings {
-            patterns: vec![Pattern::parse("*").unwrap()],
-            seek,
-            ..Settings::default()
-        })
-    }
-
-    /// One listing: returns the sessions taken, and the reasons reported for others.
-    fn list(
-        roster: &mut Roster,
-        now: u64,
-        sessions: &[(u64, u32)],
-        room: usize,
-    ) -> (Vec<Start>, Vec<(u64, Refused)>) {
-        for (id, clients) in sessions {
-            roster.listed(session(*id, *clients));
-        }
-        roster.listing_done();
-        let (mut told, mut left) = (Vec::new(), room);
-        let permit = || {
-            left = left.checked_sub(1)?;
-            Some(())
-        };
-        let taken =
-            roster.take(Duration::from_secs(now), permit, |info, why| told.push((info.id, why)));
-        (taken.into_iter().map(|(start, ())| start).collect(), told)
-    }
-
-    fn ids(starts: &[Start]) -> Vec<u64> {
-        starts.iter().map(|start| start.session.id).collect()
-    }
-
-    fn end(session: u64, attached: Option<u64>, over: Option<SessionEnd>) -> End {
-        End {
-            session,
-            attached: attached.map(Duration::from_secs),
-            refused: None,
-            over,
-            replay_filter: ReplayFilter::new(),
-        }
-    }
-
-    #[test]
-    fn as_many_are_read_as_there_is_room_and_the_others_when_there_is() {
-        let mut roster = roster(Seek::Beginning);
-        let all = [(1, 0), (2, 0), (3, 0)];
-        let (taken, told) = list(&mut roster, 1, &all, 2);
-        assert_eq!(
-            (ids(&taken), told, roster.beyond_limit()),
-            (vec![1, 2], vec![(3, Refused::Limit)], 1)
-        );
-        let (taken, told) = list(&mut roster, 2, &all, 0);
-        assert_eq!((ids(&taken), told), (vec![], vec![]), "told once");
-        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(SessionEnd::Closed)));
-        let (taken, _) = list(&mut roster, 3, &all[1..], 1);
-        assert_eq!((ids(&taken), roster.beyond_limit()), (vec![3], 0));
-    }
-
-    #[test]
-    fn sessions_that_come_later_or_were_attached_are_read_from_the_beginning() {
-        let mut roster = roster(Seek::Last);
-        let (taken, _) = list(&mut roster, 1, &[(1, 0), (2, 1)], 9);
-        assert_eq!((ids(&taken), taken[0].seek), (vec![1], Seek::Last));
-        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(SessionEnd::Disconnected)));
-        let (taken, _) = list(&mut roster, 9, &[(1, 0), (2, 0), (3, 0)], 9);
-        let seeks: Vec<Seek> = taken.iter().map(|start| start.seek).collect();
-        assert_eq!(seeks, [Seek::Beginning, Seek::Last, Seek::Beginning]);
-    }
-
-    #[test]
-    fn what_had_no_memory_comes_again_ever_later_however_long_it_was_read() {
-        let mut roster = roster(Seek::Beginning);
-        let (mut now, mut pauses) = (0, Vec::new());
-        for _ in 0..7 {
-            list(&mut roster, now, &[(1, 0)], 9);
-            let over = now + 60;
-            roster.ended(Duration::from_secs(over), end(1, Some(now), Some(SessionEnd::Full)));
-            now = (over..).find(|at| !list(&mut roster, *at, &[(1, 0)], 9).0.is_empty()).unwrap();
-            pauses.push(now - over);
-        }
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
-    }
-
-    #[test]
-    fn what_was_ours_is_not_another_viewers_until_it_was_free() {
-        let mut roster = roster(Seek::Beginning);
-        let (taken, told) = list(&mut roster, 1, &[(1, 0), (2, 1)], 9);
-        assert_eq!((taken[0].ours, told), (false, vec![(2, Refused::Busy)]));
-        roster.ended(Duration::from_secs(2), end(1, Some(1), Some(SessionEnd::Lost)));
-        let (taken, told) = list(&mut roster, 2, &[(1, 1)], 9);
-        assert_eq!((ids(&taken), told), (vec![], vec![]), "not at once");
-        let (taken, told) = list(&mut roster, 4, &[(1, 1)], 9);
-        assert!(taken[0].ours && told.is_empty());
-        roster.ended(
-            Duration::from_secs(4),
-            End { refused: Some(Refused::Ours), ..end(1, None, None) },
-        );
-        let (_, told) = list(&mut roster, 5, &[(1, 0)], 0);
-        let (_, then) = list(&mut roster, 90, &[(1, 1)], 9);
-        assert_eq!(
-            (told, then),
-            (vec![], vec![(1, Refused::Busy)]),
-            "it was free, and is another's now"
-        );
-    }
-
-    #[test]
-    fn what_fails_is_tried_ever_more_seldom() {
-        let mut roster = roster(Seek::Beginning);
-        let (mut tries, mut last) = (Vec::new(), 0);
-        for now in 1..200 {
-            let (taken, _) = list(&mut roster, now, &[(1, 0)], 9);
-            if !taken.is_empty() {
-                tries.push(now - last);
-                last = now;
-                roster.ended(Duration::from_secs(now), end(1, Some(now), Some(SessionEnd::Lost)));
-            }
-        }
-        assert_eq!(tries[..7], [1, 1, 2, 4, 8, 16, 30]);
+impl StreamKey {
+    pub(super) fn new(identity: u64, stream: &StreamInfo) -> Self {
+        Self { identity, stream: stream.id, name: hash((&stream.path, &stream.channel)) }
     }
 }
+
+/// Hash of a value, the same for equal values within this process.
+pub(super) fn hash(value: impl Hash) -> u64 {
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
+}
+
+/// The latest packet or beacon of a stream that was reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Position {
+    end: u64,
+    begin: u64,
+    /// Offset of the packet; `None` for a beacon.
+    offset: Option<u64>,
+}
+
+impl Position {
+    const fn is_before(self, index: &Index) -> bool {
+        if self.end != index.timestamp_end {
+            return self.end < index.timestamp_end;
+        }
+        if self.begin != index.timestamp_begin {
+            return self.begin < index.timestamp_begin;
+        }
+        // An empty packet can have the same times as its neighbour.
+        matches!(self.offset, Some(offset) if offset != index.offset)
+    }
+}
+
+/// Positions in the streams of a session, at most 16384; the least recently used are dropped. It is
+/// passed from one [`super::Reading`] of the session to the next, also over a restart of the relay
+/// daemon.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayFilter {
+    positions: LruMap<StreamKey, Position>,
+}
+
+heap_size!(ReplayFilter { positions });
+
+impl ReplayFilter {
+    /// A filter that drops nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of streams with a position.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.positions.entries.len()
+    }
+
+    /// Whether a packet has not been reported yet.
+    pub(super) fn is_new(&self, stream: &StreamKey, index: &Index) -> bool {
+        self.positions.get(stream).is_none_or(|position| position.is_before(index))
+    }
+
+    /// Records a reported packet.
+    pub(super) fn packet(&mut self, stream: StreamKey, index: &Index) {
+        let position = Position {
+            end: index.timestamp_end,
+            begin: index.timestamp_begin,
+            offset: Some(index.offset),
+        };
+        self.positions.put(stream, position, limits::SEEN_STREAMS);
+    }
+
+    /// A stream has another key now: its position goes along, unless the new key has a later one.
+    pub(super) fn renamed(&mut self, before: &StreamKey, stream: StreamKey) {
+        let Some(position) = self.positions.get(before).copied() else { return };
+        let later = |known: &Position| (known.end, known.begin) >= (position.end, position.begin);
+        if !self.positions.get(&stream).is_some_and(later) {
+            self.positions.put(stream, position, limits::SEEN_STREAMS);
+        }
+    }
+
+    /// Records a beacon; returns whether its time is later than everything reported before.
+    pub(super) fn beacon(&mut self, stream: StreamKey, time: u64) -> bool {
+        let new = self.positions.get(&stream).is_none_or(|position| position.end < time);
+        if new {
+            self.positions.put(
+                stream,
+                Position { end: time, begin: time, offset: None },
+                limits::SEEN_STREAMS,
+            );
+        }
+        new
+    }
+}
+
+/// A bounded map: when it is full it drops its least recently used entries.
+#[derive(Clone, Debug)]
+pub(super) struct LruMap<K, V> {
+    entries: HashMap<K, (u64, V)>,
+    clock: u64,
+}
+
+heap_size!([K, V] LruMap<K, V> { entries });
+
+impl<K, V> Default for LruMap<K, V> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), clock: 0 }
+    }
+}
+
+impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|(_, value)| value)
+    }
+
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.clock += 1;
+        let entry = self.entries.get_mut(key)?;
+        entry.0 = self.clock;
+        Some(&mut entry.1)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.values().map(|(_, value)| value)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn put(&mut self, key: K, value: V, max: usize) {
+        self.clock += 1;
+        let clock = self.clock;
+        if let Some(entry) = self.entries.get_mut(&key) {
+            *entry = (clock, value);
+            return;
+        }
+        if self.entries.len() >= max {
+            self.forget(max / 4);
+        }
+        self.entries.insert(key, (clock, value));
+    }
+
+    /// Drops the `many` oldest entries at once, so that the search for them is rare.
+    pub(super) fn forget(&mut self, many: usize) {
+        let mut clocks: Vec<u64> = self.entries.values().map(|(clock, _)| *clock).collect();
+        clocks.sort_unstable();
+        let oldest = clocks.get(many).copied().unwrap_or_default();
+        self.entries.retain(|_, (clock, _)| *clock >= oldest);
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/roster.rs"]
+mod roster_tests;
+
+#[cfg(test)]
+#[path = "tests/replay_filter.rs"]
+mod replay_filter_tests;

@@ -1,13 +1,25 @@
-//! State of open streams and of their traces.
+//! State of open streams and of their traces, and the time of the next request for a stream without new data.
+//!
+//! In each period of the session's live timer every stream gets a packet or a beacon: its news.
+//! Once the phase is known, requests are frequent when the next news is due, and rare before:
+//!
+//! ```text
+//!   news            nothing         nothing  news            nothing…
+//!    │◀─────────── period ─────────────┼──────│
+//!    │               (rare polls)   step step step  (the phase is never off by more than a step)
+//! ```
+//!
+//! A stream with packets between two flushes has full sub-buffers: requests are more frequent. A
+//! stream whose latest news is a beacon is idle: no requests in between.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::super::limits;
-use super::super::model::{Index, StreamInfo};
-use super::super::observer::Need;
-use super::super::replay_filter::{ReplayFilter, StreamKey, hash};
-use super::backoff::{Backoff, OpenStream};
+use super::super::roster::{ReplayFilter, StreamKey, hash};
+use super::super::{Index, Need, StreamInfo};
+use crate::sources::lttng::limits;
 
 /// A packet with an index that is still to be read.
 #[derive(Clone, Copy, Debug)]
@@ -317,56 +329,112 @@ impl Trace {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Number of streams open on one relay daemon, over all connections. They share one request rate.
+#[derive(Clone, Debug, Default)]
+pub struct OpenStreams(Arc<AtomicUsize>);
 
-    #[test]
-    fn metadata_that_begins_anew_is_noticed() {
-        let first: Vec<u8> = (0..4096u32).map(|i| (i % 251) as u8).collect();
-        let mut trace = Trace::new(Duration::ZERO);
-        assert!(!trace.append(&first[..100]) && !trace.append(&first[100..]));
-        assert_eq!(trace.total, 4096);
-        assert!(
-            !trace.append(&first[7..]) && !trace.append(&[1; 400]) && !trace.append(&first[..40])
-        );
-        let mut again = first;
-        again[25..29].fill(0xee);
-        assert!(trace.append(&again));
-        assert_eq!(trace.total, 4096);
+impl OpenStreams {
+    /// Number of open streams.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
     }
 
-    #[test]
-    fn after_a_vain_wait_packets_wait_again_when_metadata_comes() {
-        let metadata: Vec<u8> = (0..400u32).map(|i| (i % 251) as u8).collect();
-        let mut trace = Trace::new(Duration::ZERO);
-        trace.append(&metadata);
-        let waits = Some(Waits { since: Duration::ZERO, pause: FIRST_PAUSE });
-        assert!(trace.may_wait(Duration::ZERO, waits));
-        assert!(!trace.may_wait(limits::METADATA_TIME, waits));
-        assert!(!trace.may_wait(limits::METADATA_TIME, None), "nor do others");
-        // The same number of bytes again.
-        assert!(trace.append(&metadata) && trace.total == 400);
-        assert!(trace.may_wait(limits::METADATA_TIME, None));
+    /// Whether no stream is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
-    #[test]
-    fn metadata_is_waited_for_but_not_for_ever() {
-        let mut trace = Trace::new(Duration::ZERO);
-        assert!(!trace.ready() && trace.ask(Duration::ZERO).is_none());
-        trace.stream = Some(1);
-        assert_eq!(
-            (trace.ask(Duration::ZERO), trace.ask(Duration::ZERO), trace.again),
-            (Some(1), None, true)
-        );
-        let (mut now, mut asked) = (Duration::ZERO, 0);
-        while !trace.settle(now) {
-            let MetadataState::Retry(at) = trace.metadata_state else {
-                panic!("{:?}", trace.metadata_state)
-            };
-            (now, asked) = (at, asked + 1);
-            assert_eq!((trace.ready(), trace.ask(now)), (false, Some(1)));
-        }
-        assert!(trace.ready() && now >= limits::METADATA_TIME && asked < 15, "{now:?} {asked}");
+    /// Counts one more stream until the value is dropped.
+    pub(super) fn enter(&self) -> OpenStream {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        OpenStream(Arc::clone(&self.0))
     }
 }
+
+/// One stream among the open ones.
+#[derive(Debug)]
+pub(super) struct OpenStream(Arc<AtomicUsize>);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Time between two requests for a stream with full sub-buffers.
+const BUSY: Duration = Duration::from_millis(20);
+/// Longest time between two requests for other streams before news is due.
+const QUIET: Duration = Duration::from_millis(200);
+/// Longest time between two requests when news is overdue: tracing may be stopped.
+const LATE: Duration = Duration::from_millis(100);
+/// Longer live timers count as this.
+const LONGEST: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug)]
+pub(super) struct Backoff {
+    period: Duration,
+    /// Time of the latest news.
+    news: Option<Duration>,
+    /// The latest news was a packet.
+    packets: bool,
+    /// Above 0 after packets between two flushes.
+    busy: u8,
+    /// Time since the request before, if the next request is the first one after news became due.
+    first: Option<Duration>,
+}
+
+impl Backoff {
+    pub(super) fn new(live_timer: Duration) -> Self {
+        Self {
+            period: live_timer.clamp(Duration::from_millis(1), LONGEST),
+            news: None,
+            packets: true,
+            busy: 0,
+            first: None,
+        }
+    }
+
+    /// A packet or a new beacon has arrived.
+    pub(super) fn news(&mut self, now: Duration, packet: bool) {
+        let early =
+            self.news.is_some_and(|last| now.saturating_sub(last) < self.period.mul_f64(0.75));
+        self.packets = packet;
+        self.busy = if packet && early { 4 } else { self.busy.saturating_sub(1) };
+        // News found by the first request may have waited: the next requests begin earlier, until
+        // one of them finds nothing.
+        self.news = Some(now.saturating_sub(self.first.take().unwrap_or_default()));
+    }
+
+    /// Time of the next request after one without news. `step`: time between two requests when news
+    /// is due.
+    pub(super) fn next(&mut self, now: Duration, step: Duration) -> Duration {
+        // Before the first news the phase is unknown: requests over one period find it.
+        let last = *self.news.get_or_insert(now.saturating_sub(self.period));
+        let due = last + self.period;
+        let overdue = now.saturating_sub(due);
+        self.first = None;
+        if now + step < due {
+            let pause = match (self.busy, self.packets) {
+                (0, false) => due,
+                (0, true) => now + step.max(QUIET),
+                _ => now + step.max(BUSY),
+            };
+            self.first = (due - step <= pause).then_some(step);
+            pause.min(due - step)
+        } else if overdue < self.period * 2 {
+            now + step
+        } else {
+            now + (step * 2).max(LATE.min(overdue / 4))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/streams.rs"]
+mod streams_tests;
+
+#[cfg(test)]
+#[path = "tests/backoff.rs"]
+mod backoff_tests;

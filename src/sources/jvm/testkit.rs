@@ -1,0 +1,67 @@
+//! One process as `fuzz/fuzz_targets/jvm_region.rs` gives its region.
+
+use std::time::Duration;
+
+use super::limits;
+use super::meter::{Meter, State};
+use super::state::{Hints, Known, Who};
+use crate::contract::Peer;
+use crate::heap_size;
+
+/// Bytes that a process may take: what its size is known of, eight texts as long as texts may be, each byte of which
+/// became the three of U+FFFD, in a buffer that doubles; names and an instance.
+pub const MEMORY: usize =
+    size_of::<Meter>() + size_of::<Known>() + 8 * 2 * 3 * limits::TEXT + 4 * 8 * limits::PROGRAM;
+
+/// A process whose region is read once a second.
+pub struct Process {
+    meter: Meter,
+    introduced: bool,
+}
+
+heap_size!(Process { meter });
+
+impl Process {
+    /// Of the process with this id, which runs in a program of this name.
+    #[must_use]
+    pub fn new(pid: u32, comm: &str, service: Option<&str>) -> Self {
+        let hints = Hints { comm: comm.to_owned(), service: service.map(str::to_owned) };
+        let who = Who { pid, start: 7, inner_pid: pid, is_new: true, hints, ..Who::default() };
+        Self { meter: Meter::new(who, None), introduced: false }
+    }
+
+    /// Introduces a process that cannot be read.
+    pub fn unread(&mut self, peer: &mut Peer) {
+        self.meter.unread(State::Refused("not read".to_owned()));
+        self.meter.start(peer);
+    }
+
+    /// Reads a region as the task of the source does, at this time since the process was found.
+    ///
+    /// # Errors
+    /// It is not read: why, in words; or it has not been introduced.
+    pub fn tick(&mut self, region: &[u8], age: Duration, peer: &mut Peer) -> Result<(), String> {
+        let mut copy = region.get(..self.meter.want()).unwrap_or(region);
+        if self.meter.needs_more(copy) {
+            copy = region.get(..self.meter.want()).unwrap_or(region);
+        }
+        if !self.introduced || self.meter.is_renamed() {
+            self.meter.learn(copy, age);
+            if !self.meter.is_known(age) {
+                return Err(String::new());
+            }
+            if self.introduced {
+                self.meter.end("renamed", peer);
+                self.meter.again();
+            }
+            self.meter.start(peer);
+            self.introduced = true;
+        }
+        self.meter.read(copy, age, age, peer);
+        self.meter.tick(peer);
+        match self.meter.state() {
+            State::Read(_) => Ok(()),
+            other => Err(other.words().to_owned()),
+        }
+    }
+}
