@@ -86,7 +86,7 @@ function undoOne() {
 
 function searchField() {
   const distance = (id) => Math.abs(byId(id).getBoundingClientRect().top - innerHeight / 3);
-  return byId(distance('flame-search') <= distance('record-search') ? 'flame-search' : 'record-search');
+  return byId(['flame-search', 'trace-search', 'record-search'].sort((a, b) => distance(a) - distance(b))[0]);
 }
 
 function pressed(event) {
@@ -120,7 +120,7 @@ function buildHeader() {
   every.addEventListener('change', () => { app.options.every = Number(every.value); remember({ every: app.options.every }); emit('now'); });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', applyTheme);
   document.addEventListener('keydown', pressed);
-  fill(byId('nav'), SECTIONS.map((s, i) => h('a', { href: '#' + s.id, 'data-section': s.id, title: 'Key ' + (i + 1), onclick: (e) => { e.preventDefault(); goTo(s.id); } }, s.title)));
+  fill(byId('nav'), SECTIONS.map((s, i) => h('a', { href: '#' + s.id, 'data-section': s.id, title: i < 9 ? 'Key ' + (i + 1) : null, onclick: (e) => { e.preventDefault(); goTo(s.id); } }, s.title)));
   on('service', showChosen);
   on('connected', showWhere);
   on('draw', showChosen);

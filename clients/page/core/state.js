@@ -8,6 +8,7 @@ const app = {
   values: new Values(),
   options: null,
   service: null,      // key of the chosen service, or null
+  trace: null,        // id of the trace that is open, or null
   paused: false,
   status: { level: 'wait', text: 'connecting' },
   failure: null,
@@ -58,6 +59,7 @@ function readOptions() {
     theme: ['light', 'dark'].includes(query.get('theme')) ? query.get('theme') : old.theme || 'auto',
   };
   app.service = query.get('service') || null;
+  app.trace = (query.get('trace') || '').slice(0, 128) || null;
 }
 
 // The choices in the address, so that it can be kept and passed on.
@@ -67,6 +69,7 @@ function writeAddress() {
   set('proxy', app.options.proxy);
   set('hostspec', app.options.hostspec);
   set('service', app.service);
+  set('trace', app.trace);
   try { history.replaceState(null, '', '?' + query + location.hash); } catch { /* a browser that forbids it for files */ }
 }
 

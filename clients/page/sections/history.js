@@ -11,13 +11,13 @@ const History = {
     this.range = choice('Time range', RANGES.map(([value, text]) => [value, text]), '0', (value) => this.choose(Number(value)));
     this.note = h('span', { class: 'note', id: 'history-note', role: 'status' });
     append(tools, [this.range, this.note]);
-    this.tell({ ok: false, why: 'looking for past values …' });
+    this.tell({ ok: false, why: '' });
   },
 
   tell(answer) {
     this.available = answer.ok;
     for (const [value] of RANGES.slice(1)) this.range.enable(value, answer.ok, answer.ok ? 'Past values from pmproxy’s /series' : answer.why);
-    setText(this.note, answer.ok ? '' : 'No history: ' + answer.why);
+    setText(this.note, answer.ok || !answer.why ? '' : 'No history: ' + answer.why);
     if (!answer.ok && this.seconds) { this.seconds = 0; this.range.set('0'); }
   },
 

@@ -52,7 +52,7 @@ class LineChart {
     this.settings = { height: 170, ...settings };
     this.place = h('div', { class: 'plot' });
     this.legend = h('ul', { class: 'legend', 'aria-label': settings.title + ': newest values' });
-    this.nothing = h('div', { class: 'plot-empty' }, settings.nothing || 'No data yet');
+    this.nothing = h('div', { class: 'plot-empty' }, settings.nothing || 'No values yet');
     this.about = h('span', { class: 'about' }, settings.about);
     this.node = h('figure', { class: 'card chart', 'data-chart': settings.id },
       h('figcaption', null, h('span', { class: 'title' }, settings.title), this.about, settings.tools), this.place, this.nothing, this.legend);
