@@ -154,17 +154,23 @@ function startClient() {
 
 function start() {
   readOptions();
+  Archive.read();
   buildHeader();
   buildSections();
-  startClient();
+  if (Archive.data) Archive.start();
+  else startClient();
   applyTheme();
   showChosen();
   on('draw', draw);
-  on('now', () => { clearTimeout(timer); timer = setTimeout(loop, 0); });
+  on('now', () => {
+    clearTimeout(timer);
+    if (!Archive.data) timer = setTimeout(loop, 0);
+  });
   on('service', () => emit('now'));
   document.addEventListener('visibilitychange', () => { if (!document.hidden) emit('now'); });
   addEventListener('scroll', markSection, { passive: true });
   fill(byId('foot'), 'pmdaapm · ', h('a', { href: 'https://pcp.io', rel: 'noreferrer' }, 'Performance Co-Pilot'), ' · charts by uPlot (MIT) · nothing is loaded from elsewhere');
+  if (Archive.data) { showWhere(); setStatus('paused', 'archive'); if (app.trace) Traces.show(app.trace); return; }
   setStatus('wait', 'connecting');
   loop();
 }

@@ -47,7 +47,9 @@ function refusedState() {
 }
 
 // Whether this host has answered at all: before that nothing is known of what it has.
-const heard = () => app.values.has('apm.self.uptime');
+const heard = () => (Archive.data ? [...app.values.metrics.values()].some((m) => m.time === app.values.time) : app.values.has('apm.self.uptime'));
 // Whether it has said what it has of a metric.
 const answered = (metric) => heard() && app.client !== null && (app.values.metrics.has(metric) || app.client.missing.has(metric));
-const waitingState = () => (app.failure ? emptyState('Nothing is known yet', 'What is here is seen as soon as the host answers.') : emptyState('Waiting for the first values …'));
+// Whether what is missing may only be unknown: before an answer, and in an archive.
+const unsure = (metric) => Archive.data !== null || !answered(metric);
+const waitingState = () => (Archive.data ? emptyState('Nothing was logged of this at this moment', 'A click on a chart chooses another one.') : app.failure ? emptyState('Nothing is known yet', 'What is here is seen as soon as the host answers.') : emptyState('Waiting for the first values …'));

@@ -26,7 +26,7 @@ const Overview = {
     ], {
       caption: 'Runtimes and sessions', sort: ['state', 'up'], limit: 8, onpick: (r) => r.service && chooseService(r.service),
       picked: (r) => r.service !== null && r.service === app.service, rowClass: (r) => 'level-' + stateLevel(r),
-      empty: () => !heard() ? waitingState() : emptyState('No runtime has connected yet', 'Start one with an agent, or give a live LTTng session a relay daemon that the PMDA reads. The guides in docs/ have lines to copy.', 'mono --profile=apm app.exe'),
+      empty: () => unsure('apm.agent.up') ? waitingState() : emptyState('No runtime has connected yet', 'Start one with an agent, or give a live LTTng session a relay daemon that the PMDA reads. The guides in docs/ have lines to copy.', 'mono --profile=apm app.exe'),
     });
     append(host, [
       h('div', { class: 'tiles' }, tile('up', 'Runtimes'), tile('calls', 'Calls and spans'), tile('errors', 'Errors'),

@@ -39,7 +39,7 @@ const Records = {
     const def = STREAMS.find((s) => s.id === this.stream);
     this.orders.enable('slowest', Boolean(def.timed), def.timed ? '' : 'These records have no duration');
     const order = def.timed ? this.order : 'table';
-    if (this.busy || !app.client || app.client.context === null || !visibleSections.has(this.id) || (app.paused && this.data)) return;
+    if (this.busy || Archive.data || !app.client || app.client.context === null || !visibleSections.has(this.id) || (app.paused && this.data)) return;
     const turn = this.stream + order + app.service, main = app.client;
     this.busy = true;
     try {
@@ -62,6 +62,7 @@ const Records = {
   },
 
   draw() {
+    if (Archive.data) { this.say(emptyState('Records are not in the page of an archive', 'Traces are. All records between two times:', 'pcp apm -a ' + Archive.data.archive + ' -S @10:41 -T @10:43 events')); return; }
     if (!answered(streamMetric(this.stream, 'count'))) { this.say(waitingState()); return; }
     if (!this.data) { this.say(this.error ? emptyState('The records could not be read', this.error.message) : emptyState('Loading records …')); return; }
     const { rows, columns, order, all, asked, got } = this.data;

@@ -53,9 +53,11 @@ const Traces = {
 
   take(stream, rows) {
     let more = false;
-    for (const row of rows) { const span = spanOf(stream, row); if (span && this.store.add(span)) more = true; }
+    for (const row of rows) { const span = spanOf(stream, row); if (span && this.keep(span)) more = true; }
     if (more) { this.changed = true; this.drawOne(); }
   },
+
+  keep(span) { return this.store.add(span); },
 
   tick() {
     if (this.shown && !this.shown.asked) this.askAll();
@@ -78,7 +80,7 @@ const Traces = {
   async load(most) {
     const main = app.client;
     const due = (visibleSections.has(this.id) || this.shown) && Date.now() - (this.looked || 0) >= TRACE_LOOK.every;
-    if (this.busy || !main || main.context === null || (!most && (!due || (app.paused && this.store.spans)))) return;
+    if (this.busy || Archive.data || !main || main.context === null || (!most && (!due || (app.paused && this.store.spans)))) return;
     this.busy = true;
     this.looked = Date.now();
     try {
@@ -113,6 +115,7 @@ const Traces = {
   why() {
     if (this.store.spans) return emptyState(this.search.value.trim() ? 'No trace has “' + this.search.value.trim() + '” in it' : this.choice.value === 'failed' ? 'No trace has failed' : app.service ? keyName(app.service) + ' has no traces here' : 'No traces',
       this.search.value.trim() ? 'Enter looks for an id in the records of all runtimes.' : '');
+    if (Archive.data) return emptyState('No traces in this archive', Archive.data.notes.join('; '));
     if (!heard()) return waitingState();
     if (this.error) return emptyState('The records could not be read', this.error.message);
     if (!this.complete) return emptyState('Loading traces …');
@@ -129,7 +132,7 @@ const Traces = {
       && (!text || t.key.startsWith(id) || [...t.services.values()].some((s) => s.toLowerCase().includes(text)) || t.root.operation.toLowerCase().includes(text)));
     this.longest = Math.max(...rows.map((t) => t.end - t.start), 1e-9);
     this.table.update(rows);
-    setText(this.note, this.store.spans ? formatWhole(rows.length) + (rows.length < all.length ? ' of ' + formatWhole(all.length) : '') + ' traces of the newest and slowest records, failed and slow ones first' : '');
+    setText(this.note, this.store.spans ? formatWhole(rows.length) + (rows.length < all.length ? ' of ' + formatWhole(all.length) : '') + (Archive.data ? ' traces of the archive, whatever the moment' + (Archive.data.notes.length ? ': ' + Archive.data.notes.join('; ') : '') : ' traces of the newest and slowest records, failed and slow ones first') : '');
   },
 
   // Opens one, and asks all runtimes for its spans.
@@ -150,6 +153,7 @@ const Traces = {
   // Once for a trace that is opened, when it is known which runtimes there are; else with a later look.
   async askAll() {
     const { shown } = this;
+    if (Archive.data) { shown.asked = true; this.drawOne(); return; }
     if (this.busy || !this.metrics().every(answered)) return;
     await this.load(TRACE_LOOK.most);
     if (this.error || this.shown !== shown) return;
@@ -168,6 +172,7 @@ const Traces = {
       return;
     }
     const content = this.error && !asked ? emptyState('The records could not be read', this.error.message) : !asked ? emptyState('Looking for the trace …') : this.asked && !this.got ? refusedState()
+      : Archive.data ? emptyState('No span of this trace is here', 'The page has those that failed and the slowest.', 'pcp apm -a ' + Archive.data.archive + ' trace ' + id)
       : emptyState('No span of this trace is here', 'pmproxy gives the newest 50 and the slowest 50 records of each runtime. All that are in memory, and those of archives, are seen by:', 'pcp apm trace ' + id);
     if (place.textContent !== content.textContent) fill(place, content);
   },

@@ -15,7 +15,7 @@ const KEYS = [
   ['?', 'This help'], ['p', 'Pause and go on'], ['t', 'Light, dark, as the system'], ['h', 'Host and proxy'],
   ['/', 'Search (flame graph, traces or records, whichever is nearest)'], ['Esc', 'Clear search, zoom, then the chosen service'],
   ['1 – 9', 'Go to one of the first nine sections'], ['[ and ]', 'Service before and after'], ['Tab, arrows', 'Through rows, frames, waterfalls and the heat map; Enter chooses'],
-  ['0', 'Reset the zoom of the flame graph'],
+  ['0', 'Reset the zoom of the flame graph'], [', and .', 'Time before and after, in the page of an archive'],
 ];
 
 function helpDialog() {
