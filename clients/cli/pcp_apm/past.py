@@ -4,7 +4,6 @@ import json
 import math
 import os
 
-from pcp import pmapi
 import cpmapi as c
 
 from .results import ns

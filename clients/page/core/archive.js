@@ -63,7 +63,6 @@ const Archive = {
     // All that sections ask for is here, or was not logged.
     app.client.learn([...new Set([...this.names, ...standingMetrics(), ...SECTIONS.flatMap((s) => s.metrics()), ...PROFILES.map((p) => p.stacks)])]);
     longestRate = Math.max(LONGEST, 1.5 * this.step());
-    app.archived = this.data.archive;
     for (const span of this.data.spans) Traces.keep(archivedSpan(span));
     Traces.complete = true;
     this.index = this.nearest(momentOf(new URLSearchParams(location.search).get('at'), times[times.length - 1]) ?? times[times.length - 1]);

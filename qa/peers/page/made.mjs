@@ -145,7 +145,7 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   await page.evaluate(() => Traces.show('feedfeedfeedfeed'));
   await verdict('an id that has no record says where to look', () => until(async () => /pcp apm trace feedfeed/.test(await text(page, 'dialog'))));
   await page.keyboard.press('Escape');
-  await page.goto(page.url() + '&trace=' + id(4).toUpperCase());
+  await page.goto(page.url().replace(/&trace=[^&]*/, '') + '&trace=' + id(4).toUpperCase());
   await verdict('an address opens it, whatever the form of the id', () => until(async () => (await lines()).length === 4));
   await page.keyboard.press('Escape');
   await verdict('no error in it', () => noErrors(wrong));
@@ -156,7 +156,8 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
 for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'], [2560, 1300, 'light']]) {
   const { page, wrong } = await open(browser, good, { width, height, scheme });
   await live(page);
-  for (const id of sections) { await show(page, id); await ticks(page, 1); }
+  for (const id of sections) { await show(page, id); await sleep(200); }
+  await ticks(page, 2);
   await verdict(`${width} pixels: nothing is cut off, the width is used`, () => page.evaluate(() => {
     const inside = (e) => { const box = e.getBoundingClientRect(); return box.width > 20 && box.left >= 0 && box.right <= innerWidth + 0.5; };
     const outside = ['where', 'status', 'every', 'pause', 'theme', 'help'].filter((id) => !inside(document.getElementById(id)));
