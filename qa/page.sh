@@ -16,7 +16,7 @@ page_browser() {
 page_run() {
     local script=$1
     shift
-    timeout 800 env HOME="$D" PLAYWRIGHT_CORE="$PAGE_MODULES/playwright-core" PAGE="$PAGE" D="$D" \
+    timeout 800 env HOME="$D" PLAYWRIGHT_CORE="$PAGE_MODULES/playwright-core" AXE="$PAGE_MODULES/axe-core/axe.min.js" PAGE="$PAGE" D="$D" \
         node "$QA/peers/page/$script" "$@" 2>>"$FULL"
 }
 

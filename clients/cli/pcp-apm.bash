@@ -64,7 +64,7 @@ _pcp_apm()
     if [[ $cur == -* ]]
     then
 	local options="--archive --host --version --help"
-	[[ $what == page ]] || options+=" --start --finish --origin --align --timezone --hostzone"
+	options+=" --start --finish --origin --align --timezone --hostzone"
 	case ${what:-services} in
 	agents) options+=" --json --rows" ;;
 	services|runtimes) options+=" --json --rows --interval" ;;

@@ -60,6 +60,7 @@ function showTrouble(failure) {
 function showWhere() {
   const { client, options } = app;
   const name = (client && client.hostname) || options.hostspec;
+  if (Archive.data) { fill(byId('where'), h('strong', null, name), h('span', { class: 'via' }, ' ' + Archive.data.archive)); document.title = name + ' · ' + Archive.data.archive + ' · pmdaapm'; return; }
   fill(byId('where'), h('strong', null, name), h('span', { class: 'via' }, ' via ' + options.proxy.replace(/^https?:\/\//, '')));
   document.title = name + ' · pmdaapm';
 }
@@ -86,7 +87,7 @@ function undoOne() {
 
 function searchField() {
   const distance = (id) => Math.abs(byId(id).getBoundingClientRect().top - innerHeight / 3);
-  return byId(distance('flame-search') <= distance('record-search') ? 'flame-search' : 'record-search');
+  return byId(['flame-search', 'trace-search', 'record-search'].sort((a, b) => distance(a) - distance(b))[0]);
 }
 
 function pressed(event) {
@@ -94,7 +95,7 @@ function pressed(event) {
   if (event.key === 'Escape') { undoOne(); return; }
   if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
   const actions = {
-    '?': helpDialog, p: () => setPaused(!app.paused), t: nextTheme, h: () => connectionDialog(reconnect), 0: () => Stacks.reset(),
+    '?': helpDialog, t: nextTheme, ...(Archive.data ? { ',': () => Archive.choose(Archive.index - 1), '.': () => Archive.choose(Archive.index + 1) } : { p: () => setPaused(!app.paused), h: () => connectionDialog(reconnect) }), 0: () => Stacks.reset(),
     '/': () => searchField().focus(), '[': () => Services.beside(-1), ']': () => Services.beside(1),
   };
   const section = SECTIONS[Number(event.key) - 1];
@@ -111,16 +112,22 @@ function goTo(id) {
 }
 
 function buildHeader() {
+  if (Archive.data) {
+    byId('where').disabled = true;
+    byId('where').title = 'This page is of an archive and asks nobody';
+    setHidden(byId('pause'), true);
+    byId('pace').replaceWith(momentControl());
+  }
   byId('where').addEventListener('click', () => connectionDialog(reconnect));
   byId('pause').addEventListener('click', () => setPaused(!app.paused));
   byId('theme').addEventListener('click', nextTheme);
   byId('help').addEventListener('click', helpDialog);
-  const every = byId('every');
+  const every = byId('every') || h('select');
   every.value = String(app.options.every);
   every.addEventListener('change', () => { app.options.every = Number(every.value); remember({ every: app.options.every }); emit('now'); });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', applyTheme);
   document.addEventListener('keydown', pressed);
-  fill(byId('nav'), SECTIONS.map((s, i) => h('a', { href: '#' + s.id, 'data-section': s.id, title: 'Key ' + (i + 1), onclick: (e) => { e.preventDefault(); goTo(s.id); } }, s.title)));
+  fill(byId('nav'), SECTIONS.map((s, i) => h('a', { href: '#' + s.id, 'data-section': s.id, title: i < 9 ? 'Key ' + (i + 1) : null, onclick: (e) => { e.preventDefault(); goTo(s.id); } }, s.title)));
   on('service', showChosen);
   on('connected', showWhere);
   on('draw', showChosen);

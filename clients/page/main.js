@@ -1,7 +1,7 @@
 'use strict';
 // The loop: one fetch a tick, for what the charts need always and what the sections on the screen need.
 
-const SECTIONS = [Overview, Services, Charts, Durations, Stacks, Records, Jvm, Lttng, Cost];
+const SECTIONS = [Overview, Services, Charts, Durations, Stacks, Traces, Records, Jvm, Lttng, Cost];
 const visibleSections = new Set();
 const LOOP = { hidden: 15000, slowest: 15000, rescan: 30000 };
 
@@ -38,7 +38,7 @@ function wantedMetrics() {
   const names = new Set(standingMetrics());
   for (const section of SECTIONS) {
     // Charts go on collecting while one reads elsewhere; the heat map too where services are few.
-    const always = section === Charts || (section === Durations && (Services.rows || []).length <= 40);
+    const always = section === Charts || (section === Durations && (Services.rows || []).length <= 40) || (section === Traces && Traces.shown);
     if (always || visibleSections.has(section.id)) for (const name of section.metrics()) names.add(name);
   }
   return [...names];
@@ -154,17 +154,23 @@ function startClient() {
 
 function start() {
   readOptions();
+  Archive.read();
   buildHeader();
   buildSections();
-  startClient();
+  if (Archive.data) Archive.start();
+  else startClient();
   applyTheme();
   showChosen();
   on('draw', draw);
-  on('now', () => { clearTimeout(timer); timer = setTimeout(loop, 0); });
+  on('now', () => {
+    clearTimeout(timer);
+    if (!Archive.data) timer = setTimeout(loop, 0);
+  });
   on('service', () => emit('now'));
   document.addEventListener('visibilitychange', () => { if (!document.hidden) emit('now'); });
   addEventListener('scroll', markSection, { passive: true });
   fill(byId('foot'), 'pmdaapm · ', h('a', { href: 'https://pcp.io', rel: 'noreferrer' }, 'Performance Co-Pilot'), ' · charts by uPlot (MIT) · nothing is loaded from elsewhere');
+  if (Archive.data) { showWhere(); setStatus('paused', 'archive'); if (app.trace) Traces.show(app.trace); return; }
   setStatus('wait', 'connecting');
   loop();
 }

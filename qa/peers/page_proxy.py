@@ -90,7 +90,38 @@ class Host:
             return ["web1/live"] if ".class." not in name else [f"web1/live::{'shop:' if not self.hostile else HOSTILE[0]}{e}" for e in ("request", "query", "tick")]
         return agents if indom else [""]
 
+    def trace_table(self, instance):
+        """Spans of an agent of Zorka, of traces whose every figure is known. Of trace n of the first 20: the first service calls the second for 3 of 8 ms
+        and the third for 2 ms, which fails if n is odd, and of which no other has a record; the slowest takes 8 + n ms. The last trace has 900 spans
+        of the first service. Started a minute ago."""
+        rows, at = ["time,agent,duration_ms,service,type,method,status,thread,calls,trace,span,parent,fields"], self.short.index(instance.rsplit("/", 1)[0])
+        if not instance.endswith("pod-0") or at > 2:
+            return rows[0] + "\n"
+        began = self.began - 60
+        word = (lambda text: HOSTILE[at].replace('"', "”").replace("\0", "")[:60].replace(",", ";")) if self.hostile else (lambda text: text)
+
+        def row(trace, n, late, ms, span, parent, more, error=False):
+            when = began + n + late / 1000
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when)) + f".{int(when % 1 * 1e9):09}Z"
+            service = instance.rsplit("/", 1)[0].replace(",", ";")
+            rows.append(f"{stamp},{instance.replace(',', ';')},{ms},{service},http,Shop.do,{'error' if error else 'ok'},main,1,{trace},{span},{parent},\"{word(more)}\"")
+
+        for n in range(20):
+            trace = f"{word('')}{n:02}" if self.hostile else f"4bf92f3577b34da6a3ce929d0e0e47{n:02}"
+            if at == 0:
+                row(trace, n, 0, 8 + n, f"a{n:02}", "-", "http.method=GET http.url=/page/a=b")
+            elif at == 1:
+                row(trace, n, 1, 3, f"b{n:02}", f"a{n:02}", f"db.type=sql db.statement=select * from orders where id = {n}")
+            else:
+                row(trace, n, 5, 2, f"c{n:02}", f"a{n:02}", "exception.class=shop.NoMoney exception.message=card refused, again exception.frame=Pay.do(Pay.java:7)", error=n % 2)
+                row(trace, n, 6, 0.5, f"d{n:02}", "ffff", "http.url=/lost")
+        for n in range(900 if at == 0 else 0):
+            row("9" * 32, 0, n, 1.5, f"e{n:03}", "-" if n == 0 else f"e{n - 1:03}" if n < 40 else "e000", f"http.url=/many/{n}")
+        return "\n".join(rows) + "\n"
+
     def text(self, name, instance):
+        if name.startswith("apm.zorka.event.span.") and name.endswith((".table", ".slowest")):
+            return self.trace_table(instance)
         if name.endswith((".table", ".slowest")):
             rows = ["time,pod,duration_ms,method,title,status,trace_id,fields"]
             now = time.time()

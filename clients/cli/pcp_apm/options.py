@@ -17,7 +17,7 @@ COMMANDS = [
     ("trace ID", "one trace through all services as a tree, with times and errors; the begin of the id will do"),
     ("events [SOURCE.KIND ...]", "event records as lines of JSON"),
     ("top", "services, runtimes, agents, methods and stacks on a terminal, until q is pressed"),
-    ("page [FILE]", "the address of a page with charts for a browser; with FILE, a copy of it"),
+    ("page [FILE]", "the address of a page with charts for a browser, live or of an archive; with FILE, a copy of it"),
 ]
 KNOWN = {name.split()[0]: name for name, _ in COMMANDS}
 # Options by commands, and those of a source. The rest, -h, -a, -V and -?, are everybody's.
@@ -95,8 +95,10 @@ class Options(pmapi.pmOptions):
                 raise Trouble("filters work live; for an archive use pmevent -x" if option == "x" else f"--{NAMES[option]} works live only")
             if option in ARCHIVE and not archive:
                 raise Trouble(f"--{NAMES[option]} works with an archive only (-a)")
-        if command in ("top", "page") and archive:
-            raise Trouble(f"{command} works live only" + ("; pmproxy shows what it has stored, docs/page.md" if command == "page" else ""))
+        if command == "top" and archive:
+            raise Trouble("top works live only")
+        if "p" in self.given and archive:
+            raise Trouble("--proxy works live only: the page of an archive asks nobody")
         if "t" in self.given and (command == "events" and "f" not in self.given or "k" in self.given):
             raise Trouble("--interval has no meaning " + ("with --total" if "k" in self.given else "without --follow"))
 

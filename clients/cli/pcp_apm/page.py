@@ -7,19 +7,20 @@ import urllib.parse
 
 from pcp import pmapi
 
+from .past import filled
 from .trouble import Trouble
 
 
-def page(host, proxy, files):
-    """Prints the address of a page for a browser; `files` has the place where it is written."""
+def page(host, proxy, files, data=None):
+    """Prints the address of a page for a browser; `files` has the place where it is written. data: of an archive, which is in the page then."""
     share, pmdas = (pmapi.pmContext.pmGetConfig(name) for name in ("PCP_SHARE_DIR", "PCP_PMDAS_DIR"))
     installed = os.path.join(share, "apm", "apm.html")
     program = os.environ.get("APM_PMDA") or os.path.join(pmdas, "apm", "pmdaapm")
     query = {"proxy": proxy, "hostspec": host or "local:"} if proxy else asked_there(host)
-    if not files and os.path.isfile(installed):
+    if not files and data is None and os.path.isfile(installed):
         return print(address(installed) + "?" + urllib.parse.urlencode(query, safe=":/"))
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    path = os.path.abspath(files[0] if files else os.path.join(cache, "pmdaapm", "apm.html"))
+    path = os.path.abspath(files[0] if files else os.path.join(cache, "pmdaapm", "apm.html" if data is None else "archive.html"))
     try:
         if os.access(program, os.X_OK):
             asked = [program, "--page", "--proxy", query["proxy"], "--hostspec", query["hostspec"]]
@@ -29,6 +30,8 @@ def page(host, proxy, files):
                 made, rest = f.read(), "?" + urllib.parse.urlencode(query, safe=":/")
         else:
             raise Trouble(f"there is neither {program} nor {installed}: run Install or Install --clients")
+        if data is not None:
+            made, rest = filled(made, data), ""
         if not files:
             os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as out:

@@ -8,6 +8,8 @@ const app = {
   values: new Values(),
   options: null,
   service: null,      // key of the chosen service, or null
+  trace: null,        // id of the trace that is open, or null
+  moment: null,       // s since 1970, of a page with an archive
   paused: false,
   status: { level: 'wait', text: 'connecting' },
   failure: null,
@@ -58,15 +60,17 @@ function readOptions() {
     theme: ['light', 'dark'].includes(query.get('theme')) ? query.get('theme') : old.theme || 'auto',
   };
   app.service = query.get('service') || null;
+  app.trace = (query.get('trace') || '').slice(0, 128) || null;
 }
 
 // The choices in the address, so that it can be kept and passed on.
 function writeAddress() {
   const query = new URLSearchParams(location.search);
   const set = (name, value) => (value ? query.set(name, value) : query.delete(name));
-  set('proxy', app.options.proxy);
-  set('hostspec', app.options.hostspec);
+  if (Archive.data) set('at', new Date(app.moment * 1000 - new Date(app.moment * 1000).getTimezoneOffset() * 60000).toISOString().slice(0, 19));
+  else { set('proxy', app.options.proxy); set('hostspec', app.options.hostspec); }
   set('service', app.service);
+  set('trace', app.trace);
   try { history.replaceState(null, '', '?' + query + location.hash); } catch { /* a browser that forbids it for files */ }
 }
 

@@ -2,6 +2,7 @@
 // The newest two values of each metric, and rates from them.
 
 const LONGEST = 90; // s between two values that still make a rate
+let longestRate = LONGEST;
 
 // The difference of a counter, or null when it began again.
 function counterDelta(before, after, type) {
@@ -85,7 +86,7 @@ class Values {
     const m = this.metrics.get(name);
     if (!m || !m.before) return null;
     const seconds = m.time - m.before.time;
-    if (seconds <= 0 || seconds > LONGEST) return null;
+    if (seconds <= 0 || seconds > longestRate) return null;
     const delta = counterDelta(m.before.values.get(instance), m.values.get(instance), m.type);
     return delta === null ? null : delta * m.factor / seconds;
   }

@@ -7,12 +7,12 @@ const Charts = {
   build(host) {
     this.percentile = 'p99';
     this.charts = new Map();
-    const picker = choice('Percentile', PERCENTILES.map((p) => [p, p]), this.percentile, (p) => { this.percentile = p; this.forget('latency'); emit('draw'); if (History.seconds) History.load(); });
+    const picker = choice('Percentile', PERCENTILES.map((p) => [p, p]), this.percentile, (p) => { this.percentile = p; this.forget('latency'); emit('draw'); if (Archive.data) Archive.replay(); if (History.seconds) History.load(); });
     const grid = h('div', { class: 'charts' });
     for (const definition of CHARTS) {
       const chart = new LineChart({
         id: definition.id, title: definition.title, about: definition.about, format: definition.format,
-        label: lineLabel, colour: lineColour, tools: definition.percentile ? picker : null, nothing: 'No ' + definition.title.toLowerCase() + ' here yet',
+        label: lineLabel, colour: lineColour, tools: definition.percentile ? picker : null, nothing: 'No values yet',
       });
       this.charts.set(definition.id, chart);
       app.lines.set(definition.id, new ChartLines());
@@ -74,6 +74,7 @@ const Charts = {
     const drawn = largestLines(fitting);
     const chart = this.charts.get(id);
     chart.settings.days = days;
+    setText(chart.nothing, Archive.data ? 'Not logged in this time' : heard() ? 'No ' + CHARTS.find((c) => c.id === id).title.toLowerCase() + ' here yet' : 'No values yet');
     chart.show(times, drawn, fitting.length - drawn.length);
   },
 };

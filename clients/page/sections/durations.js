@@ -50,6 +50,7 @@ const Durations = {
   draw() {
     const columns = this.columns.get(this.chosen);
     this.map.show(columns, (this.ranges && this.ranges.get(this.chosen)) || []);
+    setText(this.map.nothing, heard() ? 'No durations in this window' : 'No values yet');
     const title = HISTOGRAMS.find((hist) => hist.id === this.chosen).title;
     setText(this.note, title + (app.service ? ' of ' + keyName(app.service) : ' of all services') + ', a column for each look');
   },

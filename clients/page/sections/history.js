@@ -10,14 +10,20 @@ const History = {
   build(tools) {
     this.range = choice('Time range', RANGES.map(([value, text]) => [value, text]), '0', (value) => this.choose(Number(value)));
     this.note = h('span', { class: 'note', id: 'history-note', role: 'status' });
+    if (Archive.data) {
+      const { archive, times, host } = Archive.data;
+      const day = formatClock(times[0], true).slice(0, 5) !== formatClock(times[times.length - 1], true).slice(0, 5);
+      append(tools, [h('span', { class: 'note', id: 'history-note' }, 'From ' + formatClock(times[0], true) + ' to ' + formatClock(times[times.length - 1], day) + ' of ' + archive + ' of ' + host + ', one point each ' + formatSpan(Archive.step()) + '. A click chooses the moment that all else shows.')]);
+      return;
+    }
     append(tools, [this.range, this.note]);
-    this.tell({ ok: false, why: 'looking for past values …' });
+    this.tell({ ok: false, why: '' });
   },
 
   tell(answer) {
     this.available = answer.ok;
     for (const [value] of RANGES.slice(1)) this.range.enable(value, answer.ok, answer.ok ? 'Past values from pmproxy’s /series' : answer.why);
-    setText(this.note, answer.ok ? '' : 'No history: ' + answer.why);
+    setText(this.note, answer.ok || !answer.why ? '' : 'No history: ' + answer.why + '. An archive has a page of its own: pcp apm page -a ARCHIVE');
     if (!answer.ok && this.seconds) { this.seconds = 0; this.range.set('0'); }
   },
 

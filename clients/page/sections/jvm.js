@@ -22,7 +22,7 @@ const Jvm = {
     ], {
       caption: 'JVMs', sort: ['paused', 'down'], limit: 12, onpick: (r) => chooseService(r.service), picked: (r) => r.service === app.service,
       rowClass: (r) => 'level-' + r.level,
-      empty: () => emptyState('No JVM yet', 'Every HotSpot JVM of the host is there by itself, unless it is started with -XX:-UsePerfData. The guide docs/jvm.md has who cannot be read.', 'pminfo -f apm.jvm.session.reason'),
+      empty: () => unsure(JVM_METRICS[0]) ? waitingState() : emptyState('No JVM yet', 'Every HotSpot JVM of the host is there by itself, unless it is started with -XX:-UsePerfData. The guide docs/jvm.md has who cannot be read.', 'pminfo -f apm.jvm.session.reason'),
     });
     append(host, [h('div', { class: 'card' }, this.table.node)]);
   },
@@ -51,7 +51,7 @@ const Jvm = {
     }).filter((row) => !app.service || row.service === app.service);
   },
 
-  draw() { this.table.update(this.rows || []); },
+  draw() { this.table.update(heard() ? this.rows || [] : []); },
 };
 
 // In words, level, and order in the table: trouble first. 0 is starting, 3 is read, 6 has ended.

@@ -16,7 +16,7 @@ const Lttng = {
       right('packets', 'Packets lost', formatWhole), right('faults', 'Decode errors', formatWhole), right('reconnects', 'Reconnects', formatWhole),
     ], {
       caption: 'Live sessions', sort: ['events', 'down'], limit: 12, rowClass: (r) => 'level-' + r.level,
-      empty: () => emptyState('No live session', 'Start one with lttng create --live, and name its relay daemon in lttng.relays of apm.toml.', 'lttng create NAME --live'),
+      empty: () => unsure(LTTNG_METRICS[0]) ? waitingState() : emptyState('No live session', 'Start one with lttng create --live, and name its relay daemon in lttng.relays of apm.toml.', 'lttng create NAME --live'),
     });
     this.classes = new Table([
       { id: 'session', title: 'Session', value: (r) => r.session, text: (r) => r.session, full: true },
@@ -52,8 +52,9 @@ const Lttng = {
   },
 
   draw() {
-    this.sessions.update(this.rows || []);
-    setHidden(this.classBox, !(this.rows || []).length);
+    const rows = heard() ? this.rows || [] : [];
+    this.sessions.update(rows);
+    setHidden(this.classBox, !rows.length);
     this.classes.update(this.classRows || []);
   },
 };

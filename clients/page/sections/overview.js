@@ -26,7 +26,7 @@ const Overview = {
     ], {
       caption: 'Runtimes and sessions', sort: ['state', 'up'], limit: 8, onpick: (r) => r.service && chooseService(r.service),
       picked: (r) => r.service !== null && r.service === app.service, rowClass: (r) => 'level-' + stateLevel(r),
-      empty: () => emptyState('No runtime has connected yet', 'Start one with an agent, or give a live LTTng session a relay daemon that the PMDA reads. The guides in docs/ have lines to copy.', 'mono --profile=apm app.exe'),
+      empty: () => unsure('apm.agent.up') ? waitingState() : emptyState('No runtime has connected yet', 'Start one with an agent, or give a live LTTng session a relay daemon that the PMDA reads. The guides in docs/ have lines to copy.', 'mono --profile=apm app.exe'),
     });
     append(host, [
       h('div', { class: 'tiles' }, tile('up', 'Runtimes'), tile('calls', 'Calls and spans'), tile('errors', 'Errors'),
@@ -61,7 +61,7 @@ const Overview = {
     const services = model.services.filter((s) => !app.service || s.key === app.service);
     const agents = model.agents.filter((a) => !app.service || a.service === app.service);
     const up = agents.filter((a) => a.up), bad = agents.filter((a) => stateLevel(a) === 'bad').length;
-    set('up', up.length, formatWhole, bad ? bad + ' with trouble' : agents.length - up.length ? agents.length - up.length + ' gone' : 'of ' + new Set(up.map((a) => a.source)).size + ' kinds', bad ? 'bad' : '');
+    set('up', up.length, formatWhole, bad ? bad + ' of ' + agents.length + ' with trouble' : agents.length - up.length ? agents.length - up.length + ' gone' : 'of ' + new Set(up.map((a) => a.source)).size + ' kinds', bad ? 'bad' : '');
     const calls = sumKnown(services.map((s) => s.calls)), errors = sumKnown(services.map((s) => s.errors));
     set('calls', calls, formatRate, services.length + ' services');
     const share = calls > 0 && errors !== null ? (100 * errors) / calls : null;
@@ -79,12 +79,12 @@ const Overview = {
 
   draw() {
     for (const tile of this.tiles.values()) {
-      if (!tile.shown) continue;
+      if (!tile.shown || !heard()) { setText(tile.value, NONE); setText(tile.note, ''); tile.node.dataset.level = ''; continue; }
       setText(tile.value, tile.shown.value);
       setText(tile.note, tile.shown.note || '');
       tile.node.dataset.level = tile.shown.level || '';
       tile.spark.draw(tile.past);
     }
-    this.table.update(this.agents || []);
+    this.table.update(heard() ? this.agents || [] : []);
   },
 };

@@ -1,8 +1,5 @@
 'use strict';
 // Single calls, spans, collections and exceptions: the newest, or the slowest of the last minutes.
-// They have a pmproxy context of their own, which is limited to few instances: with 1,000 runtimes a
-// table of each would be megabytes a look.
-
 const RECORD_LIMITS = { instances: 12, rows: 300 };
 
 const Records = {
@@ -10,6 +7,7 @@ const Records = {
 
   build(host) {
     this.stream = 'profiler.call';
+    this.tables = new RecordTables();
     this.order = 'table';
     this.kinds = choice('Records', STREAMS.map((s) => [s.id, s.title]), this.stream, (id) => { this.stream = id; this.picked = true; this.again(); });
     this.orders = choice('Order', [['table', 'Newest'], ['slowest', 'Slowest']], this.order, (order) => { this.order = order; this.again(); });
@@ -22,20 +20,12 @@ const Records = {
       if (fit && !this.stream.startsWith(keySource(key) + '.')) { this.stream = fit.id; this.kinds.set(fit.id); }
       this.again();
     });
-    on('connected', () => { this.client = null; this.again(); });
+    on('connected', () => { this.tables.forget(); this.again(); });
   },
 
   metrics: () => LOSS_METRICS,
 
   again() { this.data = null; this.table = null; this.error = null; this.draw(); this.load(); },
-
-  // Instances of the stream, those with most new records first.
-  instances() {
-    const metric = streamMetric(this.stream, 'count'), source = this.stream.split('.')[0];
-    const all = [...app.values.all(metric)].filter(([name, count]) => count > 0 && (!app.service || serviceKey(source, serviceOfInstance(source, name)) === app.service));
-    const rank = ([name, count]) => (app.values.rate(metric, name) || 0) * 1e9 + count;
-    return all.sort((a, b) => rank(b) - rank(a)).map(([name]) => name);
-  },
 
   tick() {
     if (!this.picked && !app.service && !app.values.has(streamMetric(this.stream, 'count'))) {
@@ -49,44 +39,31 @@ const Records = {
     const def = STREAMS.find((s) => s.id === this.stream);
     this.orders.enable('slowest', Boolean(def.timed), def.timed ? '' : 'These records have no duration');
     const order = def.timed ? this.order : 'table';
-    if (this.busy || !app.client || app.client.context === null || !visibleSections.has(this.id) || (app.paused && this.data)) return;
+    if (this.busy || Archive.data || !app.client || app.client.context === null || !visibleSections.has(this.id) || (app.paused && this.data)) return;
     const turn = this.stream + order + app.service, main = app.client;
     this.busy = true;
     try {
       const metric = streamMetric(this.stream, order);
-      const all = this.instances(), wanted = all.slice(0, RECORD_LIMITS.instances);
+      const all = busiestInstances(this.stream, app.service), wanted = all.slice(0, RECORD_LIMITS.instances);
       let tables = new Map();
-      if (wanted.length) tables = await this.fetch(main, metric, wanted);
+      if (wanted.length) tables = (await this.tables.fetch(main, [[metric, wanted]])).get(metric) || new Map();
       if (turn !== this.stream + order + app.service || main !== app.client) return;
       const merged = mergeTables(tables, RECORD_LIMITS.rows);
       this.data = { ...merged, order, all: all.length, asked: wanted.length, got: tables.size };
       this.error = null;
+      if (TRACE_STREAMS[this.stream]) emit('spans', { stream: this.stream, rows: merged.rows });
     } catch (error) {
       this.error = error;
-      this.client = null;
+      this.tables.forget();
     } finally {
       this.busy = false;
       this.draw();
     }
   },
 
-  async fetch(main, metric, wanted) {
-    if (!this.client || this.client.proxy !== main.proxy || this.client.hostspec !== main.hostspec) {
-      this.client = new Client(main.proxy, main.hostspec);
-      this.limited = '';
-      await this.client.connect();
-    }
-    await this.client.describe([metric]);
-    if (!this.client.metrics.has(metric)) return new Map();
-    const signature = metric.split('.')[1] + '\n' + [...wanted].sort().join('\n');
-    if (signature !== this.limited) {
-      await this.client.only(metric, wanted);
-      this.limited = signature;
-    }
-    return (await this.client.fetch([metric])).values.get(metric) || new Map();
-  },
-
   draw() {
+    if (Archive.data) { this.say(emptyState('Records are not in the page of an archive', 'Traces are. All records between two times:', 'pcp apm -a ' + Archive.data.archive + ' -S @10:41 -T @10:43 events')); return; }
+    if (!answered(streamMetric(this.stream, 'count'))) { this.say(waitingState()); return; }
     if (!this.data) { this.say(this.error ? emptyState('The records could not be read', this.error.message) : emptyState('Loading records …')); return; }
     const { rows, columns, order, all, asked, got } = this.data;
     if (!rows.length) { this.say(this.why(asked, got)); setText(this.note, ''); return; }
@@ -115,12 +92,7 @@ const Records = {
   // Why there is no record: none came, or pmcd does not give them to this client.
   why(asked, got) {
     const title = STREAMS.find((s) => s.id === this.stream).title;
-    const reason = String(app.values.one('apm.self.access.reason') || '');
-    const denied = app.values.one('apm.self.access.denied');
-    if (asked && !got) {
-      return emptyState('Event records are refused to this client',
-        'Everyone who reaches pmproxy would see them. To allow that, use the host local: (press h), write pmproxy = "read" in [access] of apm.toml, and run pkill -HUP -x pmdaapm.' + (denied > 0 && reason ? ' The PMDA says: ' + reason : ''), '[access] pmproxy = "read"');
-    }
+    if (asked && !got) return refusedState();
     if (asked && this.order === 'slowest') return emptyState('No ' + title + ' in the last 5 minutes');
     if (app.service && !asked) return emptyState(keyName(app.service) + ' has no ' + title, 'Choose other records, or press Esc for all services.');
     return emptyState('No ' + title + ' yet', 'They appear here as soon as the first one is sent.');
@@ -131,15 +103,18 @@ const Records = {
     this.duration = columns.find((c) => /^(duration|pause|wait|length)(_|$)/.test(c)) || columns.find((c) => /_ms$/.test(c)) || null;
     const numeric = (name) => this.data.rows.slice(0, 40).every((r) => !r.cells[name] || r.cells[name] === '-' || cellNumber(r.cells[name]) !== null) && !/(^|_)(id|trace|span|parent)$/.test(name);
     // The dialog of a record has all columns; here are the first that say something.
-    const shown = columns.filter((name) => this.data.rows.some((r) => r.cells[name] && r.cells[name] !== '-')).slice(0, 9);
+    const trace = traceCell(this.stream), first = ['time', this.duration, trace, 'parent'];
+    const place = (name) => { const at = first.indexOf(name); return at < 0 ? first.length : at; };
+    const shown = columns.filter((name) => this.data.rows.some((r) => r.cells[name] && r.cells[name] !== '-')).sort((a, b) => place(a) - place(b)).slice(0, 10);
     const list = shown.map((name) => {
       if (name === 'time') return { id: name, title: 'Time', value: (r) => r.cells.time, cell: (r, td) => this.time(r, td) };
+      if (name === trace || name === 'parent') return { id: name, title: heading(name), value: (r) => r.cells[name], cell: (r, td) => this.link(r, td, name) };
       if (name === this.duration) return { id: name, title: heading(name), align: 'right', value: (r) => cellNumber(r.cells[name]), cell: (r, td) => barCell(td, r.cells[name], (cellNumber(r.cells[name]) || 0) / this.longest) };
       if (numeric(name)) return { id: name, title: heading(name), align: 'right', value: (r) => cellNumber(r.cells[name]), text: (r) => r.cells[name] || '' };
       return { id: name, title: heading(name), value: (r) => r.cells[name], text: (r) => r.cells[name] || '', full: true };
     });
     if (!columns.some((c) => /^(pod|agent|process|program|session|instance)$/.test(c))) {
-      list.splice(1, 0, { id: ' instance', title: 'Runtime', value: (r) => r.instance, text: (r) => r.instance, full: true });
+      list.splice(2, 0, { id: ' instance', title: 'Runtime', value: (r) => r.instance, text: (r) => r.instance, full: true });
     }
     this.table = new Table(list, {
       caption: 'Records', sort: order === 'slowest' && this.duration ? [this.duration, 'down'] : ['time', 'down'], limit: 25,
@@ -155,9 +130,16 @@ const Records = {
     td.title = text;
   },
 
+  // The ids of a trace and of the span that caused a record lead to its waterfall.
+  link(row, td, name) {
+    const text = row.cells[name] || '', id = row.cells[traceCell(this.stream)];
+    if (text && text !== '-' && id && id !== '-') traceCellLink(td, id, name === 'parent' ? text : row.cells.span, text);
+    else { td.traceKey = null; setText(td, text); td.title = text; }
+  },
+
   open(row) {
     const pairs = [['runtime', row.instance], ...Object.entries(row.cells)].filter(([, value]) => value !== '' && value !== '-');
-    showDialog('Record', h('dl', { class: 'record' }, pairs.map(([name, value]) => [h('dt', null, heading(name)), h('dd', null, value)])), 'wide');
+    showDialog('Record', recordList(pairs, this.stream), 'wide');
   },
 };
 

@@ -23,8 +23,8 @@ const Services = {
       { id: 'trend', title: 'Trend', cell: (r, td) => this.trend(r, td) },
     ], {
       caption: 'Services', sort: ['calls', 'down'], limit: 20, onpick: (r) => chooseService(r.key), picked: (r) => r.key === app.service,
-      empty: () => (this.filter.value ? emptyState('No service has “' + this.filter.value + '” in its name')
-        : emptyState('No services yet', 'Java pods, Zorka agents, .NET and Mono programs become services when they connect.')),
+      empty: () => (this.filter.value && heard() ? emptyState('No service has “' + this.filter.value + '” in its name')
+        : unsure('apm.self.uptime') ? waitingState() : emptyState('No services yet', 'Java pods, Zorka agents, .NET and Mono programs become services when they connect.')),
     });
     this.filter = h('input', { type: 'search', placeholder: 'Filter services', 'aria-label': 'Filter services', oninput: () => this.draw() });
     this.note = h('span', { class: 'note' }, 'Choose a row to see only that service everywhere');
@@ -77,7 +77,7 @@ const Services = {
 
   draw() {
     const text = this.filter.value.trim().toLowerCase();
-    this.table.update((this.rows || []).filter((r) => !text || r.name.toLowerCase().includes(text)));
+    this.table.update((heard() ? this.rows || [] : []).filter((r) => !text || r.name.toLowerCase().includes(text)));
   },
 
   // The service before or after the chosen one, in the order of the table.

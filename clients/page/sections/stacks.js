@@ -118,7 +118,7 @@ const Stacks = {
   },
 
   explain(profile, baseline, foreign) {
-    const content = foreign ? emptyState(keyName(app.service) + ' has no ' + profile.title + ' stacks', 'Choose another profile, or press Esc for all services.')
+    const content = unsure(profile.stacks) ? waitingState() : foreign ? emptyState(keyName(app.service) + ' has no ' + profile.title + ' stacks', 'Choose another profile, or press Esc for all services.')
       : baseline ? emptyState('No new time in stacks since ' + formatClock(baseline.at), 'Stacks come with finished calls and traces.')
       : profile.id === 'dotnet' ? emptyState('No .NET profile yet', 'A profile is taken on request, for some seconds:', 'pmstore apm.dotnet.profile.run 3')
       : profile.id === 'mono' ? emptyState('No Mono profile yet', 'Programs whose log profiler samples have one:', 'mono --profile=log:nodefaults,sample=100,output=#7 …')
@@ -129,7 +129,7 @@ const Stacks = {
   describe() {
     const baseline = this.baseline.get(this.source);
     const parts = [];
-    if (this.root && this.root.total > 0) parts.push(formatTime(this.root.total) + (baseline ? ' since ' + formatClock(baseline.at) : ' in all'));
+    if (this.root && this.root.total > 0) parts.push(formatTime(this.root.total) + ' of stacks since ' + (baseline ? formatClock(baseline.at) : 'the PMDA started'));
     if (this.graph.zoomed() && this.view === 'graph') parts.push('zoom: ' + this.graph.zoom.name);
     if (this.search.value.trim() && this.view === 'graph' && this.root && this.root.total > 0) {
       const { frames, share } = this.graph.found();

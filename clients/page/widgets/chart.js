@@ -52,13 +52,18 @@ class LineChart {
     this.settings = { height: 170, ...settings };
     this.place = h('div', { class: 'plot' });
     this.legend = h('ul', { class: 'legend', 'aria-label': settings.title + ': newest values' });
-    this.nothing = h('div', { class: 'plot-empty' }, settings.nothing || 'No data yet');
+    this.nothing = h('div', { class: 'plot-empty' }, settings.nothing || 'No values yet');
     this.about = h('span', { class: 'about' }, settings.about);
     this.node = h('figure', { class: 'card chart', 'data-chart': settings.id },
       h('figcaption', null, h('span', { class: 'title' }, settings.title), this.about, settings.tools), this.place, this.nothing, this.legend);
     this.keys = '';
     this.items = [];
     this.plot = null;
+    if (Archive.data) {
+      this.place.classList.add('choosing');
+      this.place.addEventListener('click', () => { if (this.plot && this.plot.cursor.idx != null) emit('moment', this.plot.data[0][this.plot.cursor.idx]); });
+      on('chosen', () => { if (this.plot) this.plot.redraw(false); });
+    }
     new ResizeObserver(() => this.resize()).observe(this.place);
   }
 
@@ -80,6 +85,20 @@ class LineChart {
     else this.plot.setData(data);
     this.hidden = hidden;
     this.writeLegend(this.plot.cursor.idx);
+  }
+
+  // A line at the chosen moment, whose values the legend has.
+  markMoment(u) {
+    if (app.moment === null) return;
+    const x = Math.round(u.valToPos(app.moment, 'x', true)), { top, height } = u.bbox;
+    u.ctx.save();
+    u.ctx.strokeStyle = themeColour('--accent');
+    u.ctx.lineWidth = 2;
+    u.ctx.beginPath();
+    u.ctx.moveTo(x, top);
+    u.ctx.lineTo(x, top + height);
+    u.ctx.stroke();
+    u.ctx.restore();
   }
 
   build(data, keys, signature) {
@@ -109,7 +128,7 @@ class LineChart {
         stroke: colour(key), width: 1.75, spanGaps: false, points: { show: false },
         fill: keys.length === 1 && i === 0 ? this.shade(colour(key)) : undefined,
       }))],
-      hooks: { setCursor: [(u) => this.writeLegend(u.cursor.idx)] },
+      hooks: { setCursor: [(u) => this.writeLegend(u.cursor.idx)], draw: [(u) => this.markMoment(u)] },
     }, data, this.place);
   }
 
@@ -123,7 +142,7 @@ class LineChart {
   writeLegend(index) {
     if (!this.plot) return;
     const { data } = this.plot, { format } = this.settings;
-    const last = data[0].length - 1;
+    const last = app.moment === null ? data[0].length - 1 : data[0].indexOf(app.moment);
     this.items.forEach((item, i) => {
       const line = data[i + 1];
       const at = index == null ? last : index;

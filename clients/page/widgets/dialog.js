@@ -13,9 +13,9 @@ function showDialog(title, content, className) {
 
 const KEYS = [
   ['?', 'This help'], ['p', 'Pause and go on'], ['t', 'Light, dark, as the system'], ['h', 'Host and proxy'],
-  ['/', 'Search (flame graph or records, whichever is nearer)'], ['Esc', 'Clear search, zoom, then the chosen service'],
-  ['1 – 9', 'Go to a section'], ['[ and ]', 'Service before and after'], ['Tab, arrows', 'Through rows, frames and the heat map; Enter chooses'],
-  ['0', 'Reset the zoom of the flame graph'],
+  ['/', 'Search (flame graph, traces or records, whichever is nearest)'], ['Esc', 'Clear search, zoom, then the chosen service'],
+  ['1 – 9', 'Go to one of the first nine sections'], ['[ and ]', 'Service before and after'], ['Tab, arrows', 'Through rows, frames, waterfalls and the heat map; Enter chooses'],
+  ['0', 'Reset the zoom of the flame graph'], [', and .', 'Time before and after, in the page of an archive'],
 ];
 
 function helpDialog() {
@@ -23,6 +23,7 @@ function helpDialog() {
     ['Rates', 'Counters are shown as their change a second between two looks. After a restart of the PMDA there is one gap.'],
     ['p50, p95, p99', 'Percentiles of the last minute, over all pods of a service. They are not kept when nothing happens.'],
     ['Paused', 'Share of time in which a runtime stood still, for garbage collections mostly.'],
+    ['Traces', 'Spans that have the same trace id, as far as their records are here: the newest 50 and the slowest 50 of each runtime, and those that this page has seen.'],
     ['Records', 'Single calls, spans, collections: the newest, and the slowest of the last five minutes.'],
   ];
   showDialog('Keys and words', [

@@ -77,7 +77,7 @@ class FlameGraph {
     const dot = node.name.lastIndexOf('.');
     for (const c of node.name.slice(0, dot > 0 ? dot : undefined)) sum = (sum * 31 + c.charCodeAt(0)) % 9973;
     const dark = document.documentElement.dataset.theme === 'dark';
-    return 'hsl(' + (8 + (sum % 44)) + ' ' + (dark ? 62 : 88) + '% ' + ((dark ? 42 : 70) + (node.name.length % 5) * 2) + '%)';
+    return 'hsl(' + (8 + (sum % 44)) + ' ' + (dark ? 62 : 88) + '% ' + ((dark ? 22 : 70) + (node.name.length % 5) * 2) + '%)';
   }
 
   describe(node) {

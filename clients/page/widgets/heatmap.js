@@ -3,9 +3,9 @@
 
 class HeatMap {
   constructor() {
-    this.canvas = h('canvas', { class: 'heat', role: 'img', tabindex: '0' });
+    this.canvas = h('canvas', { class: 'heat', role: 'img', tabindex: '0', 'aria-label': 'Heat map', hidden: true });
     this.tip = h('div', { class: 'tip', hidden: true });
-    this.nothing = h('div', { class: 'plot-empty' }, 'No durations in this window');
+    this.nothing = h('div', { class: 'plot-empty' }, 'No values yet');
     this.scale = h('div', { class: 'heat-scale' });
     this.node = h('div', { class: 'heatmap' }, this.canvas, this.nothing, this.tip, this.scale);
     this.columns = [];

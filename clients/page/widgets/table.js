@@ -15,7 +15,7 @@ class Table {
     this.heads = new Map();
     const head = h('tr', null, columns.map((c) => this.headCell(c)));
     this.table = h('table', null, this.settings.caption && h('caption', { class: 'away' }, this.settings.caption), h('thead', null, head), this.body);
-    this.more = h('button', { type: 'button', class: 'more', onclick: () => { this.limit += 100; this.update(this.data); } });
+    this.more = h('button', { type: 'button', class: 'more', hidden: true, onclick: () => { this.limit += 100; this.update(this.data); } });
     this.empty = h('div', { class: 'table-empty' });
     this.node = h('div', { class: 'table' }, h('div', { class: 'scroll' }, this.table), this.empty, this.more);
     this.body.addEventListener('keydown', (e) => this.key(e));

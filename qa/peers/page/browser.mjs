@@ -1,4 +1,5 @@
 // A headless Chromium with the page in it, and verdicts as lines of text.
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 const { chromium } = createRequire(import.meta.url)(process.env.PLAYWRIGHT_CORE);
 
@@ -56,4 +57,12 @@ export const count = (page, selector) => page.locator(selector).count();
 export const live = (page) => until(async () => (await text(page, '#status')) === 'live');
 export const noErrors = (wrong) => { if (wrong.length) details(wrong.slice(0, 5).join('\n')); return wrong.length === 0; };
 export const show = (page, id) => page.evaluate((i) => document.getElementById(i).scrollIntoView(), id);
-export const sections = ['overview', 'services', 'charts', 'durations', 'stacks', 'records', 'jvm', 'lttng', 'cost'];
+export const sections = ['overview', 'services', 'charts', 'durations', 'stacks', 'traces', 'records', 'jvm', 'lttng', 'cost'];
+
+// Whether axe finds nothing wrong in what is shown; what it finds goes to the details.
+export async function accessible(page, what) {
+  if (!(await page.evaluate(() => Boolean(window.axe)))) await page.evaluate(readFileSync(process.env.AXE, 'utf8'));
+  const found = await page.evaluate(async () => (await axe.run()).violations.map((v) => ({ id: v.id, n: v.nodes.length, first: v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + ' ' + n.failureSummary.slice(0, 200)) })));
+  if (found.length) details(what, JSON.stringify(found, null, 1));
+  return found.length === 0;
+}

@@ -1,5 +1,5 @@
 // The page against made pmproxies: made.mjs NOTHING GOOD HOSTILE MANY, four addresses.
-import { count, live, noErrors, open, show, sleep, start, text, tick, ticks, until, verdict, details, sections } from './browser.mjs';
+import { accessible, count, live, noErrors, open, show, sleep, start, text, tick, ticks, until, verdict, details, sections } from './browser.mjs';
 
 const [nothing, good, hostile, many] = process.argv.slice(2);
 const browser = await start();
@@ -15,6 +15,13 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
     for (const id of ['overview', 'services', 'stacks', 'jvm', 'lttng']) { await show(page, id); if (!(await until(() => count(page, `#${id} .empty .what`)))) return false; }
     return true;
   });
+  await verdict('nothing is said of what is not known', async () => {
+    for (const id of sections) { await show(page, id); await sleep(150); }
+    const said = await page.evaluate(() => document.getElementById('main').innerText);
+    details(said.match(/.*\bNo (?!values yet).*/g) || '', said.match(/.*\b(none|0\/s)\b.*/g) || '');
+    return !/\bNo (?!values yet)/.test(said) && !/\b(none|0\/s)\b/.test(said) && /is seen as soon as the host answers/.test(said);
+  });
+  await verdict('axe finds nothing while nothing answers', () => accessible(page, 'nothing answers'));
   await verdict('another host is chosen in the dialog', async () => {
     await page.keyboard.press('h');
     await page.fill('#proxy-input', 'ftp://x');
@@ -55,13 +62,120 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   await verdict('counters that begin again make no rate', async () => (await until(async () => (await rates()).length > 50)) && (await rates()).every((v) => v >= 0 && v < 5000));
   await mode(good, 'idle');
   await verdict('a host without runtimes has a text in each section', () => until(async () => {
-    for (const id of ['overview', 'services', 'stacks', 'records', 'jvm', 'lttng']) { await show(page, id); await sleep(150); if (!(await count(page, `#${id} .empty .what`))) return false; }
+    for (const id of ['overview', 'services', 'stacks', 'traces', 'records', 'jvm', 'lttng']) { await show(page, id); await sleep(150); if (!(await count(page, `#${id} .empty .what`))) return false; }
     return true;
   }));
   await mode(good, 'refused');
   await show(page, 'records');
   await verdict('refused event records are told, and what helps', () => until(async () => /refused/.test(await text(page, '#records')) && /pmproxy = "read"/.test(await text(page, '#records'))));
+  await page.evaluate(() => Traces.store.reset());
+  await show(page, 'traces');
+  await verdict('and where traces would be', () => until(async () => /refused/.test(await text(page, '#traces')) && /pmproxy = "read"/.test(await text(page, '#traces'))));
   await mode(good, 'ok');
+  await verdict('no error in it', () => noErrors(wrong));
+  await page.close();
+}
+
+// Traces whose every figure is known: see trace_table of page_proxy.py.
+{
+  const { page, wrong } = await open(browser, good);
+  const id = (n) => '4bf92f3577b34da6a3ce929d0e0e47' + String(n).padStart(2, '0');
+  const lines = () => page.evaluate(() => [...document.querySelectorAll('dialog.trace .waterfall tbody tr[aria-level]:not(.wf-details)')].map((tr) => ({
+    level: Number(tr.ariaLevel), name: tr.querySelector('.wf-service').textContent, operation: tr.querySelector('.wf-operation').textContent, error: Boolean(tr.querySelector('.wf-error')),
+    mark: tr.querySelector('.wf-mark')?.textContent.trim() || '', at: tr.querySelector('.wf-at').textContent, took: tr.querySelector('.wf-took').textContent,
+    left: Math.round(parseFloat(tr.querySelector('.wf-bar').style.left) * 100), width: Math.round(parseFloat(tr.querySelector('.wf-bar').style.width) * 100) })));
+  const ids = () => page.evaluate(() => [...Traces.table.rows.values()].map((r) => r.row.id));
+  await live(page);
+  await show(page, 'traces');
+  await page.mouse.move(5, 300);
+  await verdict('traces of three services, the failed and then the slowest first', () => until(async () => JSON.stringify((await ids()).slice(0, 10)) === JSON.stringify([19, 17, 15, 13, 11, 9, 7, 5, 3, 1].map(id))));
+  await verdict('their figures are what was sent', () => page.evaluate((one) => {
+    const t = Traces.store.find(one);
+    return t.spans.size === 4 && t.services.size === 3 && t.errors === 1 && Math.abs(t.end - t.start - 27) < 0.01 && t.root.operation === 'http GET /page/a=b';
+  }, id(19)));
+  await page.click('#traces [data-value="failed"]');
+  await verdict('only those that failed', () => until(() => page.evaluate(() => Traces.table.data.length === 10 && Traces.table.data.every((t) => t.errors === 1))));
+  await page.click('#traces [data-value="all"]');
+  await page.locator('#traces tbody tr').first().focus();
+  await page.keyboard.press('Enter');
+  // 27 ms: the second service from 1 to 4, the third from 5 to 7, and from 6 to 6.5 a span without its cause.
+  const wanted = [
+    { level: 1, name: 'orders', operation: 'http GET /page/a=b', error: false, mark: '', at: '0', took: '27\u202fms', left: 0, width: 10000 },
+    { level: 2, name: 'stock', operation: 'http select * from orders where id = 19', error: false, mark: '', at: '1\u202fms', took: '3\u202fms', left: 370, width: 1111 },
+    { level: 2, name: 'billing', operation: 'http Shop.do', error: true, mark: '', at: '5\u202fms', took: '2\u202fms', left: 1852, width: 741 },
+    { level: 1, name: 'billing', operation: 'http /lost', error: false, mark: 'cause not here', at: '6\u202fms', took: '500\u202fµs', left: 2222, width: 185 },
+  ];
+  await verdict('a waterfall has a bar for each span, where and as long as it ran, below what caused it', async () => {
+    const good = await until(async () => JSON.stringify(await lines()) === JSON.stringify(wanted));
+    if (!good) details(JSON.stringify(await lines()));
+    return good;
+  });
+  await verdict('its address can be kept', () => page.url().includes('trace=' + id(19)));
+  await verdict('arrows go from line to line, Enter opens one, with its fault', async () => {
+    if (!(await until(() => page.evaluate(() => document.activeElement.closest('.waterfall') !== null)))) return false;
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    const said = await page.evaluate(() => { const tr = document.activeElement; return tr.ariaExpanded + ' ' + tr.nextElementSibling.innerText; });
+    details(said);
+    return /^true/.test(said) && said.includes('shop.NoMoney: card refused, again, at Pay.do(Pay.java:7)') && (await count(page, '.waterfall tr[tabindex="0"]')) === 1;
+  });
+  await verdict('the id of its cause leads to that', async () => {
+    await page.click('.wf-details:not([hidden]) a:text-is("a19")');
+    return until(() => page.evaluate(() => document.querySelector('.waterfall tr.picked .wf-service')?.textContent === 'orders' && document.activeElement.classList.contains('picked')));
+  });
+  await verdict('axe finds nothing in it', () => accessible(page, 'waterfall'));
+  await page.keyboard.press('Escape');
+  await verdict('Escape closes it', async () => (await until(async () => (await count(page, 'dialog')) === 0)) && !page.url().includes('trace='));
+  await show(page, 'records');
+  await page.click('#records [data-value="zorka.span"]');
+  await verdict('ids in tables of records are links to it', async () => {
+    if (!(await until(async () => (await count(page, '#records td a.trace-link')) > 20))) return false;
+    await page.fill('#record-search', 'c07');
+    await until(async () => (await count(page, '#records tbody tr')) === 1);
+    await page.click('#records td a:text-is("a07")');
+    return until(async () => (await text(page, 'dialog h2')) === 'Trace ' + id(7) && page.evaluate(() => document.querySelector('.waterfall tr.picked .wf-service')?.textContent === 'orders'));
+  });
+  await page.keyboard.press('Escape');
+  await page.fill('#record-search', '');
+  await page.evaluate((one) => Traces.show(one), '9'.repeat(32));
+  await verdict('of 900 spans 400 are drawn, which is said', () => until(async () => (await lines()).length === 400 && /Only 400 of at least 900 spans/.test(await text(page, '.waterfall-cut'))));
+  await verdict('levels below the 24th have their number', () => page.evaluate(() => [...document.querySelectorAll('.waterfall .wf-depth')].some((e) => e.textContent.trim() === '(39)')));
+  await page.keyboard.press('Escape');
+  await page.evaluate(() => Traces.show('feedfeedfeedfeed'));
+  await verdict('an id that has no record says where to look', () => until(async () => /pcp apm trace feedfeed/.test(await text(page, 'dialog'))));
+  await page.keyboard.press('Escape');
+  await page.goto(page.url().replace(/&trace=[^&]*/, '') + '&trace=' + id(4).toUpperCase());
+  await verdict('an address opens it, whatever the form of the id', () => until(async () => (await lines()).length === 4));
+  await page.keyboard.press('Escape');
+  await verdict('no error in it', () => noErrors(wrong));
+  await page.close();
+}
+
+// Narrow, wide, light, dark.
+for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'], [2560, 1300, 'light']]) {
+  const { page, wrong } = await open(browser, good, { width, height, scheme });
+  await live(page);
+  for (const id of sections) { await show(page, id); await sleep(200); }
+  await ticks(page, 2);
+  await verdict(`${width} pixels: nothing is cut off, the width is used`, () => page.evaluate(() => {
+    const inside = (e) => { const box = e.getBoundingClientRect(); return box.width > 20 && box.left >= 0 && box.right <= innerWidth + 0.5; };
+    const outside = ['where', 'status', 'every', 'pause', 'theme', 'help'].filter((id) => !inside(document.getElementById(id)));
+    const where = document.getElementById('where');
+    return !outside.length && where.scrollWidth <= where.clientWidth && document.documentElement.scrollWidth <= innerWidth && document.querySelector('#charts .charts').clientWidth > innerWidth * 0.93;
+  }));
+  await show(page, 'records');
+  await verdict(`${width} pixels: durations of records and traces are in sight`, () => until(() => page.evaluate(() => ['#records th[data-column^="duration"]', '#traces th[data-column="duration"]'].every((at) => {
+    const th = document.querySelector(at);
+    return th && th.getBoundingClientRect().right <= innerWidth;
+  }))));
+  await verdict(`${width} pixels: axe finds nothing`, () => accessible(page, width));
+  await show(page, 'traces');
+  await until(async () => (await count(page, '#traces tbody tr')) > 10);
+  await page.locator('#traces tbody tr').first().click();
+  await verdict(`${width} pixels: a waterfall fits, axe finds nothing`, async () => (await until(async () => (await count(page, '.waterfall tbody tr')) > 3))
+    && (await page.evaluate(() => { const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth && [...d.querySelectorAll('.wf-track, .wf-took')].slice(0, 8).every((e) => { const b = e.getBoundingClientRect(); return b.left >= 0 && b.right <= innerWidth && b.width > 30; }); }))
+    && (await accessible(page, 'waterfall ' + width)));
   await verdict('no error in it', () => noErrors(wrong));
   await page.close();
 }
@@ -74,6 +188,14 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   for (const id of sections) { await show(page, id); await ticks(page, 1); }
   await until(() => page.evaluate(() => { const row = [...document.querySelectorAll('#services tbody tr')].find((r) => r.textContent.includes('<img')); row?.click(); return Boolean(row); }));
   for (const id of sections) { await show(page, id); await ticks(page, 1); }
+  await page.evaluate(() => chooseService(null));
+  await show(page, 'traces');
+  await until(() => page.evaluate(() => { const row = document.querySelector('#traces tbody tr'); row?.click(); return Boolean(document.querySelector('.waterfall tbody tr')); }));
+  await page.keyboard.press('Enter');
+  await verdict('markup in traces is shown as text', () => until(async () => /<img src=x|<script>/.test(await text(page, 'dialog.trace'))));
+  await page.keyboard.press('Escape');
+  await page.evaluate(() => { const row = [...document.querySelectorAll('#services tbody tr')].find((r) => r.textContent.includes('<img')); row.click(); });
+  await show(page, 'records');
   await until(() => page.evaluate(() => { const row = document.querySelector('#records tbody tr'); row?.click(); return Boolean(row); }));
   await verdict('markup in names is shown as text', () => until(async () => (await text(page, '#chosen')).includes('<img src=x') && (await text(page, '#services tbody')).includes('<script>')));
   await verdict('nothing of it became an element or was run', () => page.evaluate(() => window.pwned === undefined && !document.querySelector('img, iframe, object, main script, header script, dialog script')));

@@ -99,6 +99,19 @@ await verdict('a record opens with all its fields', async () => {
   await page.keyboard.press('Escape');
   return opens && await until(async () => (await count(page, 'dialog')) === 0);
 });
+await show(page, 'traces');
+await verdict('a trace over several services as a waterfall', async () => {
+  if (!(await until(() => page.evaluate(() => [...Traces.store.traces.values()].some((t) => t.services.size >= 2 && t.spans.size >= 5))))) return false;
+  await page.evaluate(() => Traces.show([...Traces.store.traces.values()].filter((t) => t.services.size >= 2 && t.spans.size >= 5).sort((a, b) => b.spans.size - a.spans.size)[0].id));
+  const good = await until(() => page.evaluate(() => {
+    const lines = [...document.querySelectorAll('.waterfall tbody tr:not(.wf-details)')];
+    const bars = lines.map((l) => l.querySelector('.wf-bar').style).map((s) => [parseFloat(s.left), parseFloat(s.width)]);
+    return lines.length >= 5 && lines.some((l) => l.ariaLevel === '3') && bars.every(([left, width]) => left >= 0 && left + width < 100.01) && Math.max(...bars.map((b) => b[1])) > 80;
+  }));
+  if (shots) { await sleep(300); await page.screenshot({ path: shots + '/page-trace.png' }); }
+  await page.keyboard.press('Escape');
+  return good;
+});
 await show(page, 'jvm');
 await verdict('JVMs with their figures', () => until(() => page.evaluate(() => Jvm.rows.length === 3
   && Jvm.rows.every((r) => r.level === 'good' && r.paused > 0 && r.heap > 0 && r.most >= r.heap && r.resident > 0 && r.threads > 0 && r.cpu !== null && r.cause))));
