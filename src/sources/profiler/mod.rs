@@ -73,8 +73,6 @@ mod io;
 pub mod limits;
 mod meter;
 mod metrics;
-mod records;
-mod roll_up;
 mod session;
 mod streams;
 #[cfg(test)]
@@ -83,25 +81,22 @@ mod testkit;
 mod wire;
 
 pub use config::Config;
-pub use dictionary::cache::Jvm;
-pub use dictionary::interner::Interner;
-pub use dictionary::{Dictionary, KnownWord};
-pub use records::call_record::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
+pub use dictionary::shared::{Interner, Jvm};
+pub use dictionary::{Dictionary, KnownWord, Text};
+pub use meter::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_parameter_name};
 pub use session::{AgentSession, Connection, Options, SharedState};
-pub use streams::decode::{Counts, Stream, Streams};
-pub use streams::error::DecodeError;
 pub use streams::gc::{GcPause, Heap};
 pub use streams::record::{
     BigValue, Block, Call, Chunk, Definition, File, Observer, Param, Params, Pause, Pointer,
     Reference, TagValue, TraceEvent, TraceKind,
 };
-pub use streams::scan::Text;
-pub use streams::short_event::{ShortEvents, StepCounts, StepVisitor};
-pub use wire::command::{
-    Event, Hello, Opened, ProtocolError, Settings, StreamKind, Uuid, Violation,
-};
+pub use streams::scan::DecodeError;
+pub use streams::trace::{ShortEvents, StepCounts, StepVisitor};
+pub use streams::{Counts, Stream, Streams};
 pub use wire::dialogue::Dialogue;
-pub use wire::identity::PodName;
+pub use wire::{
+    Event, Hello, Opened, PodName, ProtocolError, Settings, StreamKind, Uuid, Violation,
+};
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};
@@ -136,7 +131,7 @@ impl Source for Profiler {
                 Place::Param,
                 "Indexed parameters that profiler.parameters asks for (tag.*)",
             )],
-            restore: records::call_record::restore,
+            restore: meter::restore,
             initial: Vec::new,
         }),
         tables: metrics::TABLES,
@@ -147,8 +142,8 @@ impl Source for Profiler {
             "Names of methods and parameters that Java profiler agents have sent, each kept once; \
              bounded by profiler.dictionary.",
         ),
-        runtime: roll_up::RUNTIME,
-        service: roll_up::SERVICE,
+        runtime: metrics::RUNTIME,
+        service: metrics::SERVICE,
         runtime_label: "java",
         ..SourceTable::new("profiler", metrics::CLUSTER, metrics::INDOM)
     };

@@ -7,16 +7,15 @@ use std::time::Duration;
 use bytes::{BufMut, BytesMut};
 
 use super::dictionary::Dictionary;
-use super::dictionary::cache::{DictionaryCache, Jvm};
-use super::dictionary::interner::Interner;
-use super::limits;
-use super::meter::pod_metrics::{PodMetrics, PodObserver};
+use super::dictionary::shared::{DictionaryCache, Interner, Jvm};
+use super::meter::pending::PendingBudget;
+use super::meter::{PodMetrics, PodObserver};
 use super::metrics::{ERROR_DICTIONARY, ERROR_PROTOCOL};
-use super::records::pending::PendingBudget;
-use super::streams::decode::{Stream, Streams};
 use super::streams::record::Observer;
-use super::wire::command::{self as wire, Event, Settings, StreamKind, Violation};
+use super::streams::{Stream, Streams};
 use super::wire::dialogue::Dialogue;
+use super::wire::{Event, Settings, StreamKind, Violation};
+use super::{limits, wire};
 use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::meter::MergedLatencies;
 use crate::model::{Condition, Memory, Now};
@@ -398,4 +397,5 @@ impl SharedState {
 
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/session.rs"]
 mod tests;

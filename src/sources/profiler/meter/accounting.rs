@@ -1,22 +1,21 @@
-//! Per-pod sums of finished calls. Counters are updated when a call arrives; sums that depend on a
-//! name wait until the dictionary has it.
+//! Sums of one pod: counters, histogram, percentiles and root methods. Counters are updated when a call
+//! arrives; sums that depend on a name wait until the dictionary has it.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::marks::Marks;
 use crate::contract::Peer;
 use crate::meter::{Latency, MergedLatency, bucket_of};
 use crate::model::{MetricItem, Now};
-use crate::sources::profiler::dictionary::method_name::method_name;
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
-use crate::sources::profiler::limits;
-use crate::sources::profiler::metrics::{self as m, ns};
+use crate::sources::profiler::metrics::ns;
 use crate::sources::profiler::streams::record::Call;
-use crate::sources::profiler::streams::short_event::StepCounts;
+use crate::sources::profiler::streams::trace::StepCounts;
+use crate::sources::profiler::{limits, metrics as m};
 
 /// Counters, histogram, latency and root methods of one connection.
 #[derive(Debug, Default)]
@@ -414,6 +413,69 @@ fn add(sums: &mut MethodSums, more: &MethodSums) {
 /// Longest duration in the histograms, in ms: a week. Longer calls count as this long.
 const LONGEST: u64 = 7 * 24 * 3600 * 1000;
 
+/// Found in one pass over the ids.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
+    /// All ids have words.
+    pub(crate) named: bool,
+    /// The call failed.
+    pub(crate) error: bool,
+    /// The call only waited.
+    pub(crate) idle: bool,
+}
+
+impl Marks {
+    /// Of a call with this method and these parameters.
+    #[inline(always)]
+    pub(crate) fn of(method: u32, params: impl Iterator<Item = u32>, words: &Dictionary) -> Self {
+        let (red, idle) = (words.id_of(KnownWord::Red), words.id_of(KnownWord::Idle));
+        let mut marks = Self { named: words.get(method).is_some(), error: false, idle: false };
+        for id in params {
+            marks.named &= words.get(id).is_some();
+            marks.error |= red == Some(id);
+            marks.idle |= idle == Some(id);
+        }
+        marks
+    }
+}
+
+/// Bytes of the longest name.
+const NAME_MAX: usize = 200;
+
+/// `package.Class.method` of `returnType package.Class.method(argTypes) (Source.java:line) [jar]`
+/// (docs/protocols/java-profiler.md B.2), without blanks; the whole word if it is not a method, `#` if that is empty: a row needs a name.
+pub(crate) fn method_name(word: &str) -> String {
+    let head = word.split('(').next().unwrap_or(word).trim_end();
+    let name = head.rsplit(' ').next().filter(|n| !n.is_empty()).unwrap_or(word);
+    if name.is_empty() { "#".to_owned() } else { clean(name, NAME_MAX) }
+}
+
+/// `text` with `_` for blanks and control characters, cut at a character to `max` bytes.
+pub(crate) fn clean(text: &str, max: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(max));
+    for c in text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }) {
+        if out.len() + c.len_utf8() > max {
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The agent's own method whose calls report lost calls, every 60 s while there are any
+/// (docs/protocols/java-profiler.md B.6).
+pub(crate) fn is_loss_report(word: &str) -> bool {
+    word.split('(').next().is_some_and(|method| method.ends_with(".ESC_CORRUPTED_CALLS.log"))
+}
+
+/// The name shown for an id without a word.
+pub(crate) fn nameless(id: u32) -> String {
+    let mut out = String::new();
+    let _ = write!(out, "#{id}");
+    out
+}
+
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/accounting.rs"]
 mod tests;

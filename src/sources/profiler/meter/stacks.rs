@@ -12,13 +12,13 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use super::accounting::{is_loss_report, method_name, nameless};
 use crate::contract::Peer;
 use crate::meter::{CallTree, ROOT, StackName, StackTimes};
 use crate::sources::profiler::dictionary::Dictionary;
-use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
 use crate::sources::profiler::metrics::{STACK_TIME, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
-use crate::sources::profiler::streams::short_event::{ShortEvents, StepVisitor};
+use crate::sources::profiler::streams::trace::{ShortEvents, StepVisitor};
 
 /// Most threads with a stack, and most frames of a stack.
 const THREADS: usize = 1024;
@@ -403,4 +403,5 @@ impl Thread {
 
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/stacks.rs"]
 mod tests;

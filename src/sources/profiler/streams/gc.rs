@@ -198,4 +198,5 @@ fn size(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[path = "tests/gc.rs"]
 mod tests;

@@ -1,17 +1,455 @@
-//! The streams that an agent sends, and the records in them (docs/protocols/java-profiler.md B).
+//! The streams of one connection (docs/protocols/java-profiler.md B): [`Streams`] passes each payload to the
+//! [`Decoder`] of its open file, and the decoders pass records to the [`Observer`].
 
-mod call_params;
 mod calls;
-pub(super) mod decode;
-pub(super) mod error;
 pub(super) mod gc;
 mod phrases;
 pub(super) mod record;
 pub(super) mod scan;
-pub(super) mod short_event;
+pub(super) mod trace;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use self::calls::{CallReader, CallVisitor};
+use self::gc::{GcPause, GcVisitor, LogLines};
+use self::phrases::{
+    DefinitionReader, DefinitionVisitor, DictionaryReader, PauseReader, PauseVisitor, Phrases,
+    ValueReader, ValueVisitor, WordVisitor,
+};
+use self::record::{
+    BigValue, Block, Call, Chunk, Definition, File, Observer, Pause, TagValue, TraceEvent,
+    TraceKind,
+};
+use self::scan::{DecodeError, Machine, Resume, Scan};
+use self::trace::{ShortEvents, TraceReader, TraceVisitor};
+use super::dictionary::shared::Interner;
+use super::dictionary::{Dictionary, Text};
+use super::wire::{Opened, StreamKind};
+
+/// Counts of a stream, over all its files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// RCV_DATA commands.
+    pub chunks: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// Openings after the first.
+    pub rotations: u64,
+    /// Files with a decode error.
+    pub corrupt: u64,
+    /// Bytes skipped behind decode errors.
+    pub skipped: u64,
+    /// Files that ended inside a record.
+    pub torn: u64,
+}
+
+/// One stream of a connection.
+#[derive(Debug)]
+pub struct Stream {
+    name: Cow<'static, str>,
+    kind: StreamKind,
+    sequence: i32,
+    decoder: Decoder,
+    counts: Counts,
+    /// Payloads and bytes of the open file.
+    chunks: u64,
+    bytes: u64,
+}
+
+impl Stream {
+    /// The name it is opened with.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The content, by name.
+    #[must_use]
+    pub const fn kind(&self) -> StreamKind {
+        self.kind
+    }
+
+    /// Sequence of the open file.
+    #[must_use]
+    pub const fn sequence(&self) -> i32 {
+        self.sequence
+    }
+
+    /// Counts over all files.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The open file had a decode error: its rest is skipped.
+    #[must_use]
+    pub const fn is_corrupt(&self) -> bool {
+        matches!(self.decoder, Decoder::Broken)
+    }
+
+    fn file(&self, stream: usize) -> File<'_> {
+        File { stream, name: &self.name, kind: self.kind, sequence: self.sequence }
+    }
+
+    fn end<O: Observer + ?Sized>(
+        &mut self,
+        stream: usize,
+        words: &mut Dictionary,
+        observer: &mut O,
+    ) {
+        let torn = self.decoder.end(words, observer);
+        self.counts.torn += u64::from(torn);
+        observer.ended(&self.file(stream), torn);
+    }
+}
+
+/// All streams of one connection, and the dictionary that they share.
+#[derive(Debug)]
+pub struct Streams {
+    words: Dictionary,
+    streams: Vec<Stream>,
+}
+
+impl Streams {
+    /// No streams yet. The interner shares words with other pods.
+    #[must_use]
+    pub fn new(interner: Arc<Interner>) -> Self {
+        Self { words: Dictionary::new(interner), streams: Vec::new() }
+    }
+
+    /// The dictionary.
+    #[must_use]
+    pub const fn dictionary(&self) -> &Dictionary {
+        &self.words
+    }
+
+    /// All streams, in the order of their first opening.
+    #[must_use]
+    pub fn all(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    /// Allocated bytes, without the dictionary.
+    pub(crate) fn memory(&self) -> usize {
+        self.streams.iter().map(|s| size_of::<Stream>() + s.decoder.memory()).sum()
+    }
+
+    /// Adopts the dictionary of an earlier connection and reports its words as if they were new.
+    pub(crate) fn adopt<O: Observer + ?Sized>(&mut self, words: Dictionary, observer: &mut O) {
+        self.words.adopt(words);
+        let known: Vec<(u32, Arc<str>)> =
+            self.words.iter().map(|(id, word)| (id, Arc::clone(word))).collect();
+        for (id, word) in known {
+            observer.word(id, Some(&word), &self.words);
+            if let Some(calls) = self.words.late_lost_calls(id) {
+                observer.calls_lost(calls);
+            }
+        }
+    }
+
+    /// The connection is idle: memory that it does not need is shared or freed.
+    pub(crate) fn rest(&mut self) {
+        self.words.rest();
+        self.streams.iter_mut().for_each(|stream| stream.decoder.rest());
+    }
+
+    /// Takes the dictionary out, for a later connection.
+    pub(crate) fn take_dictionary(&mut self) -> Dictionary {
+        let nothing = self.words.new_empty();
+        std::mem::replace(&mut self.words, nothing)
+    }
+
+    /// Opens the next file of a known stream, or the first file of a new stream with the next
+    /// index.
+    pub fn open<O: Observer + ?Sized>(&mut self, opened: &Opened<'_>, observer: &mut O) {
+        // Agents reset only dictionaries; another stream must not drop the words.
+        if opened.reset && matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary)
+        {
+            self.words.reset();
+            observer.dictionary_reset();
+        }
+        let decoder = Decoder::new(opened.kind, opened.sequence);
+        if let Some(stream) = self.streams.get_mut(opened.stream) {
+            stream.end(opened.stream, &mut self.words, observer);
+            (stream.decoder, stream.sequence) = (decoder, opened.sequence);
+            (stream.chunks, stream.bytes) = (0, 0);
+            stream.counts.rotations += 1;
+        } else if self.streams.len() == opened.stream {
+            self.streams.push(Stream {
+                name: StreamKind::keep(opened.name),
+                kind: opened.kind,
+                sequence: opened.sequence,
+                decoder,
+                counts: Counts::default(),
+                chunks: 0,
+                bytes: 0,
+            });
+        }
+        observer.opened(opened);
+    }
+
+    /// Decodes one payload of a stream and reports whole records. A decode error is reported once;
+    /// the rest of the file is skipped.
+    pub fn data<O: Observer + ?Sized>(&mut self, stream: usize, payload: &[u8], observer: &mut O) {
+        let Some(s) = self.streams.get_mut(stream) else { return };
+        observer.chunk(&Chunk {
+            file: s.file(stream),
+            number: s.chunks,
+            offset: s.bytes,
+            size: payload.len(),
+        });
+        let begin = s.bytes;
+        s.chunks += 1;
+        s.counts.chunks += 1;
+        s.bytes += payload.len() as u64;
+        s.counts.bytes += payload.len() as u64;
+        if let Err((at, why)) = s.decoder.feed(payload, &mut self.words, observer) {
+            s.decoder = Decoder::Broken;
+            s.counts.corrupt += 1;
+            s.counts.skipped += s.bytes.saturating_sub(at.max(begin));
+            observer.corrupt(&s.file(stream), at, why);
+        } else if s.is_corrupt() {
+            s.counts.skipped += payload.len() as u64;
+        }
+    }
+
+    /// The connection ends: all files end.
+    pub fn close<O: Observer + ?Sized>(&mut self, observer: &mut O) {
+        for (at, stream) in self.streams.iter_mut().enumerate() {
+            stream.end(at, &mut self.words, observer);
+        }
+    }
+}
+
+/// Offset of a decode error in its file, and the error.
+pub(crate) type ErrorAt = (u64, DecodeError);
+
+/// The decoder of one file.
+#[derive(Debug)]
+pub(crate) enum Decoder {
+    Trace(Box<Resume<TraceReader>>),
+    Calls(Box<Resume<CallReader>>),
+    Values(Box<Resume<ValueReader>>, BigKind),
+    Dictionary(Box<Resume<Phrases<DictionaryReader>>>),
+    Suspend(Box<Resume<Phrases<PauseReader>>>),
+    Params(Box<Resume<Phrases<DefinitionReader>>>),
+    Gc(LogLines),
+    Opaque,
+    /// After a decode error: the rest is skipped.
+    Broken,
+}
+
+/// Stream and file of a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BigKind {
+    xml: bool,
+    file: u32,
+}
+
+impl Decoder {
+    pub(crate) fn new(kind: StreamKind, sequence: i32) -> Self {
+        let file = sequence.cast_unsigned().wrapping_add(1);
+        let words =
+            |positional| Box::new(Resume::new(Phrases::new(DictionaryReader::new(positional))));
+        match kind {
+            StreamKind::Trace => Self::Trace(Box::new(Resume::new(TraceReader::new(file)))),
+            StreamKind::Calls => Self::Calls(Box::new(Resume::new(CallReader::default()))),
+            StreamKind::Xml => Self::Values(
+                Box::new(Resume::new(ValueReader::default())),
+                BigKind { xml: true, file },
+            ),
+            StreamKind::Sql => Self::Values(
+                Box::new(Resume::new(ValueReader::default())),
+                BigKind { xml: false, file },
+            ),
+            StreamKind::Dictionary => Self::Dictionary(words(false)),
+            StreamKind::PosDictionary => Self::Dictionary(words(true)),
+            StreamKind::Suspend => Self::Suspend(Box::new(Resume::new(Phrases::default()))),
+            StreamKind::Params => Self::Params(Box::new(Resume::new(Phrases::default()))),
+            StreamKind::Gc => Self::Gc(LogLines::default()),
+            StreamKind::Opaque => Self::Opaque,
+        }
+    }
+
+    /// Allocated bytes, estimated: the buffers of one record are bounded by
+    /// [`CALL_TEXT`](crate::sources::profiler::limits::CALL_TEXT).
+    pub(crate) fn memory(&self) -> usize {
+        const USUAL: usize = 1 << 10;
+        match self {
+            Self::Calls(calls) => 2 * USUAL + calls.machine.memory(),
+            _ => USUAL,
+        }
+    }
+
+    /// Frees memory that an idle connection does not need.
+    fn rest(&mut self) {
+        match self {
+            Self::Trace(trace) => trace.rest(),
+            Self::Calls(calls) => {
+                calls.rest();
+                calls.machine.rest();
+            }
+            Self::Values(values, _) => values.rest(),
+            Self::Dictionary(dictionary) => dictionary.rest(),
+            Self::Suspend(suspend) => suspend.rest(),
+            Self::Params(params) => params.rest(),
+            Self::Gc(_) | Self::Opaque | Self::Broken => {}
+        }
+    }
+
+    pub(crate) fn feed<O: Observer + ?Sized>(
+        &mut self,
+        bytes: &[u8],
+        words: &mut Dictionary,
+        observer: &mut O,
+    ) -> Result<(), ErrorAt> {
+        match self {
+            Self::Trace(trace) => feed(trace, bytes, &mut ToObserver { observer, words }),
+            Self::Calls(calls) => feed(calls, bytes, &mut ToObserver { observer, words }),
+            Self::Values(values, kind) => {
+                feed(values, bytes, &mut ValuesToObserver { observer, kind: *kind })
+            }
+            Self::Dictionary(dictionary) => {
+                feed(dictionary, bytes, &mut ToObserver { observer, words })
+            }
+            Self::Suspend(suspend) => feed(suspend, bytes, &mut ToObserver { observer, words }),
+            Self::Params(params) => feed(params, bytes, &mut ToObserver { observer, words }),
+            Self::Gc(lines) => {
+                lines.feed(bytes, &mut ToObserver { observer, words });
+                Ok(())
+            }
+            Self::Opaque | Self::Broken => Ok(()),
+        }
+    }
+
+    /// The file ends; true if it ends within a record.
+    pub(crate) fn end<O: Observer + ?Sized>(
+        &mut self,
+        words: &mut Dictionary,
+        observer: &mut O,
+    ) -> bool {
+        let mut visitor = ToObserver { observer, words };
+        // The type of the visitor does not matter here.
+        match std::mem::replace(self, Self::Opaque) {
+            Self::Trace(trace) => !trace.is_whole::<ToObserver<'_, O>>(),
+            Self::Calls(calls) => !calls.is_whole::<ToObserver<'_, O>>(),
+            Self::Values(values, _) => !values.is_whole::<ValuesToObserver<'_, O>>(),
+            Self::Dictionary(dictionary) => !dictionary.is_whole::<ToObserver<'_, O>>(),
+            Self::Suspend(suspend) => !suspend.is_whole::<ToObserver<'_, O>>(),
+            Self::Params(params) => !params.is_whole::<ToObserver<'_, O>>(),
+            Self::Gc(mut lines) => {
+                lines.end(&mut visitor);
+                false
+            }
+            Self::Opaque | Self::Broken => false,
+        }
+    }
+}
+
+fn feed<M: Machine<V>, V>(
+    resume: &mut Resume<M>,
+    bytes: &[u8],
+    visitor: &mut V,
+) -> Result<(), ErrorAt> {
+    resume.feed(bytes, visitor).map_err(|why| (resume.offset(), why))
+}
+
+/// Passes records that need no state but the dictionary.
+struct ToObserver<'a, O: ?Sized> {
+    observer: &'a mut O,
+    words: &'a mut Dictionary,
+}
+
+impl<O: Observer + ?Sized> TraceVisitor for ToObserver<'_, O> {
+    #[inline]
+    fn block(&mut self, block: &Block) {
+        self.observer.trace_block(block);
+    }
+
+    // Each call has about a dozen events: inlining keeps an event in registers.
+    #[inline(always)]
+    fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
+        if let TraceKind::Tag { param, value: TagValue::Inline(text) | TagValue::Indexed(text) } =
+            event.kind
+            && let Some(calls) = self.words.lost_calls(param, text)
+        {
+            self.observer.calls_lost(calls);
+        }
+        self.observer.trace_event(block, event, self.words);
+    }
+
+    #[inline(always)]
+    fn wants_events(&self) -> bool {
+        self.observer.wants_trace_events()
+    }
+
+    #[inline(always)]
+    fn short_events(&mut self, block: &Block, scan: &mut Scan<'_>, time_ms: &mut i64) -> u32 {
+        let mut events = ShortEvents::new(scan.rest(), *time_ms, self.words);
+        self.observer.short_events(block, &mut events);
+        *time_ms = events.time_ms;
+        let _ = scan.up_to(scan.rest().len() - events.rest.len());
+        events.counts.all()
+    }
+
+    #[inline]
+    fn block_end(&mut self, block: &Block, events: u32) {
+        self.observer.trace_block_end(block, events);
+    }
+}
+
+impl<O: Observer + ?Sized> WordVisitor for ToObserver<'_, O> {
+    fn word(&mut self, id: Option<u32>, word: Text<'_>) {
+        let (id, taken) = self.words.put(id, word);
+        self.observer.word(id, self.words.get(id).filter(|_| taken), self.words);
+        if let Some(calls) = self.words.late_lost_calls(id) {
+            self.observer.calls_lost(calls);
+        }
+    }
+}
+
+impl<O: Observer + ?Sized> PauseVisitor for ToObserver<'_, O> {
+    fn pause(&mut self, pause: Pause) {
+        self.observer.pause(&pause);
+    }
+}
+
+impl<O: Observer + ?Sized> DefinitionVisitor for ToObserver<'_, O> {
+    fn definition(&mut self, definition: &Definition<'_>) {
+        self.observer.definition(definition);
+    }
+}
+
+impl<O: Observer + ?Sized> GcVisitor for ToObserver<'_, O> {
+    fn gc_pause(&mut self, pause: &GcPause<'_>) {
+        self.observer.gc_pause(pause);
+    }
+}
+
+impl<O: Observer + ?Sized> CallVisitor for ToObserver<'_, O> {
+    fn thread(&mut self, name: Text<'_>) -> Option<Arc<str>> {
+        self.words.share(name)
+    }
+
+    #[inline(always)]
+    fn call(&mut self, call: &Call<'_>) {
+        self.observer.call(call, self.words);
+    }
+}
+
+struct ValuesToObserver<'a, O: ?Sized> {
+    observer: &'a mut O,
+    kind: BigKind,
+}
+
+impl<O: Observer + ?Sized> ValueVisitor for ValuesToObserver<'_, O> {
+    fn value(&mut self, offset: u64, text: Text<'_>) {
+        let value = BigValue { file: self.kind.file, offset, text };
+        if self.kind.xml { self.observer.xml(&value) } else { self.observer.sql(&value) }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests;
-mod trace;
-mod values;
-mod window;

@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
-use super::error::DecodeError;
 use super::gc::GcPause;
-use super::scan::Text;
-use super::short_event::ShortEvents;
-use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
-use crate::sources::profiler::wire::command::{Hello, Opened, StreamKind, Uuid};
+use super::scan::DecodeError;
+use super::trace::ShortEvents;
+use crate::sources::profiler::dictionary::{Dictionary, KnownWord, Text};
+use crate::sources::profiler::wire::{Hello, Opened, StreamKind, Uuid};
 
 /// Position of a call in the trace (docs/protocols/java-profiler.md B.5). The file can be older
 /// than the open one.

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use super::*;
 use crate::contract::Recorded;
 use crate::sources::Source;
-use crate::sources::profiler::dictionary::interner::Interner;
+use crate::sources::profiler::dictionary::Text;
+use crate::sources::profiler::dictionary::shared::Interner;
 use crate::sources::profiler::streams::record::TagValue;
-use crate::sources::profiler::streams::scan::Text;
 use crate::sources::profiler::{Profiler, metrics as m};
 
 #[test]

@@ -1,5 +1,5 @@
-use super::*;
-use crate::sources::profiler::streams::tests::{Log, opened};
+use super::super::*;
+use super::{Log, opened};
 use crate::sources::profiler::testkit::Bytes;
 use crate::sources::profiler::{Call, KnownWord, StepVisitor};
 

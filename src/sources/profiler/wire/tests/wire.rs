@@ -69,3 +69,24 @@ fn a_field_is_refused_as_soon_as_its_length_is_there() {
     );
     assert_eq!(command(&Bytes::new().u8(0x15).int(1).u8(0x80).0), Err((ProtocolError::NotUtf8, 6)));
 }
+
+#[test]
+fn the_start_is_the_last_part() {
+    for (pod, server, started_ms) in [
+        (
+            "esc-ui-service-8dd5b49fd-2gr2g_1691167327796",
+            "esc-ui-service-8dd5b49fd-2gr2g",
+            Some(1_691_167_327_796),
+        ),
+        ("a_b_1795227482421", "a_b", Some(1_795_227_482_421)),
+        ("_1795227482421", "", Some(1_795_227_482_421)),
+        ("a_17952274824210", "a_17952274824210", None),
+        ("a_+179522748242", "a_+179522748242", None),
+        ("a_1", "a_1", None),
+        ("a_99999999999999999999", "a_99999999999999999999", None),
+        ("a", "a", None),
+        ("", "", None),
+    ] {
+        assert_eq!(PodName::of(pod), PodName { server, started_ms }, "{pod}");
+    }
+}

@@ -1,6 +1,8 @@
 //! Every decoder on streams made by hand: whole, byte by byte and cut at every position, with the
 //! same records.
 
+mod streams;
+
 use std::fmt::Write;
 use std::sync::Arc;
 

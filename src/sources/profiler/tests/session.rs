@@ -4,10 +4,8 @@ use super::*;
 use crate::contract::{Recorded, RecordedEvent};
 use crate::model::RowItem;
 use crate::sources::Source;
-use crate::sources::profiler::Profiler;
-use crate::sources::profiler::limits;
-use crate::sources::profiler::metrics as m;
 use crate::sources::profiler::testkit::Bytes;
+use crate::sources::profiler::{Profiler, limits, metrics as m};
 
 fn recorded() -> Recorded {
     Recorded::new(&Profiler::TABLE)

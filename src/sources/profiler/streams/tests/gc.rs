@@ -1,5 +1,4 @@
-use super::{GcVisitor, LogLines, limits};
-use crate::sources::profiler::streams::gc::{GcPause, Heap, parse};
+use super::{GcPause, GcVisitor, Heap, LogLines, limits, parse};
 
 #[derive(Debug, Default, PartialEq)]
 struct Told(Vec<(u32, String, u64)>);

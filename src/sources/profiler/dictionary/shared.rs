@@ -1,14 +1,18 @@
-//! Words of all pods, each stored once: pods of one service have the same words.
+//! What pods share of their dictionaries: words, pieces of dictionaries of pods at rest, and the dictionaries
+//! of lost connections for the next connection of the same JVM.
 
-use std::collections::HashSet;
-use std::hash::BuildHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::pieces::{Piece, Pieces, cost};
+use super::Dictionary;
 use crate::model::{Memory, Purpose};
+use crate::sources::profiler::limits;
+use crate::sources::profiler::wire::Hello;
 
 /// Overhead of a word in bytes: reference counts, slot in the set, allocator.
 const OVERHEAD: usize = 64;
@@ -202,38 +206,171 @@ impl Interner {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Ids of a piece.
+pub(super) const PIECE: usize = 64;
 
-    #[test]
-    fn a_word_is_kept_once_and_as_long_as_it_is_used() {
-        let interner = Interner::new(2 * (OVERHEAD + 1));
-        let a = interner.intern("a").unwrap();
-        assert!(Arc::ptr_eq(&a, &interner.intern("a").unwrap()));
-        let b = interner.intern("b").unwrap();
-        assert_eq!((interner.intern("c"), interner.len()), (None, 2));
-        drop(a);
-        assert_eq!(interner.intern("c").as_deref(), Some("c"), "the room of a is free");
-        assert_eq!((interner.len(), &*b), (2, "b"));
-        assert_eq!(interner.bytes(), 2 * (OVERHEAD + 1));
-    }
+/// Words of consecutive ids: [`PIECE`] of them, or fewer at the end of a dictionary.
+pub(super) type Piece = Arc<[Option<Arc<str>>]>;
 
-    #[test]
-    fn unused_words_go_when_many_have_come() {
-        let interner = Interner::new(64 << 20);
-        for n in 0..100_000 {
-            assert!(interner.intern(&format!("word {n}")).is_some());
-        }
-        assert!(interner.bytes() <= SWEEP, "{}", interner.bytes());
-    }
+/// Bytes that a piece is charged: its slots, reference counts, its place in the set.
+pub(super) fn cost(piece: &[Option<Arc<str>>]) -> usize {
+    size_of_val(piece) + 48
+}
 
-    #[test]
-    fn charges_take_room_from_words() {
-        let interner = Interner::new(1000);
-        assert!(interner.charge(950) && !interner.charge(51));
-        assert_eq!(interner.intern("a"), None);
-        interner.release(950);
-        assert!(interner.intern("a").is_some() && !interner.charge(1000));
+/// Two pieces are equal if they have the same copies of words: words are stored once.
+#[derive(Debug)]
+struct ByAddress(Piece);
+
+impl ByAddress {
+    fn addresses(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|word| word.as_ref().map_or(0, |word| word.as_ptr().addr()))
     }
 }
+
+impl Hash for ByAddress {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.addresses().for_each(|address| state.write_usize(address));
+    }
+}
+
+impl PartialEq for ByAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.addresses().eq(other.addresses())
+    }
+}
+
+impl Eq for ByAddress {}
+
+/// The pieces that are in use.
+#[derive(Debug, Default)]
+pub(super) struct Pieces(HashSet<ByAddress, foldhash::fast::RandomState>);
+
+impl Pieces {
+    /// The shared copy of a piece, and whether it is new.
+    pub(super) fn share(&mut self, words: &[Option<Arc<str>>]) -> (Piece, bool) {
+        let piece = ByAddress(words.into());
+        if let Some(known) = self.0.get(&piece) {
+            return (Arc::clone(&known.0), false);
+        }
+        let shared = Arc::clone(&piece.0);
+        self.0.insert(piece);
+        (shared, true)
+    }
+
+    /// A pod uses the piece no more. Returns the bytes that this frees: 0 if others use it.
+    pub(super) fn leave(&mut self, piece: Piece) -> usize {
+        let piece = ByAddress(piece);
+        // One of the set, and this one.
+        if Arc::strong_count(&piece.0) > 2 || !self.0.remove(&piece) {
+            return 0;
+        }
+        cost(&piece.0)
+    }
+
+    /// Number of pieces.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Key of a JVM: namespace, service, and pod with the start of the JVM.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Jvm([Box<str>; 3]);
+
+impl Jvm {
+    pub(crate) fn of(hello: &Hello<'_>) -> Self {
+        Self([hello.namespace, hello.service, hello.pod].map(Into::into))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.iter().map(|part| part.len()).sum()
+    }
+}
+
+#[derive(Debug)]
+struct CacheEntry {
+    words: Dictionary,
+    since: Duration,
+    cost: usize,
+}
+
+/// Dictionaries without a connection, bounded in number, bytes and age. The oldest are dropped
+/// first.
+#[derive(Debug)]
+pub(crate) struct DictionaryCache {
+    by_jvm: HashMap<Jvm, CacheEntry>,
+    bytes: usize,
+    max: usize,
+    /// Time before which no dictionary expires.
+    due: Duration,
+}
+
+impl DictionaryCache {
+    /// A cache of at most `max` bytes.
+    pub(crate) fn new(max: usize) -> Self {
+        Self { by_jvm: HashMap::new(), bytes: 0, max, due: Duration::ZERO }
+    }
+
+    /// Keeps the dictionary of a lost connection. Of two dictionaries of one JVM, the one with more
+    /// words stays.
+    pub(crate) fn put(&mut self, now: Duration, jvm: Jvm, words: Dictionary) {
+        self.expire(now);
+        let before = self.take(now, &jvm);
+        let words = match before {
+            Some(before) if before.len() > words.len() => before,
+            _ => words,
+        };
+        let cost = words.cost() + jvm.bytes() + size_of::<(Jvm, CacheEntry)>();
+        if words.is_empty() || cost > self.max {
+            return;
+        }
+        while self.by_jvm.len() >= limits::KEPT_PODS || self.bytes + cost > self.max {
+            let Some(oldest) =
+                self.by_jvm.iter().min_by_key(|(_, entry)| entry.since).map(|(jvm, _)| jvm.clone())
+            else {
+                return;
+            };
+            self.remove(&oldest);
+        }
+        self.bytes += cost;
+        self.by_jvm.insert(jvm, CacheEntry { words, since: now, cost });
+    }
+
+    /// Takes the dictionary of a JVM that has reconnected.
+    pub(crate) fn take(&mut self, now: Duration, jvm: &Jvm) -> Option<Dictionary> {
+        self.expire(now);
+        self.remove(jvm)
+    }
+
+    /// Drops dictionaries older than [`limits::KEPT_SECONDS`].
+    pub(crate) fn expire(&mut self, now: Duration) {
+        if now < self.due {
+            return;
+        }
+        let (bytes, time) = (&mut self.bytes, Duration::from_secs(limits::KEPT_SECONDS));
+        // Later dictionaries expire later than this.
+        let mut due = now + time;
+        self.by_jvm.retain(|_, entry| {
+            let keep = now < entry.since + time;
+            if keep {
+                due = due.min(entry.since + time);
+            } else {
+                *bytes -= entry.cost;
+            }
+            keep
+        });
+        self.due = due;
+    }
+
+    fn remove(&mut self, jvm: &Jvm) -> Option<Dictionary> {
+        let entry = self.by_jvm.remove(jvm)?;
+        self.bytes -= entry.cost;
+        Some(entry.words)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/shared.rs"]
+mod tests;

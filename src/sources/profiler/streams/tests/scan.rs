@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use super::{Numbers, Scan, Text, TextReader};
+use super::{DecodeError, Numbers, Scan, TextReader};
+use crate::sources::profiler::dictionary::Text;
 use crate::sources::profiler::limits;
-use crate::sources::profiler::streams::error::DecodeError;
 use crate::sources::profiler::testkit::Bytes;
 
 /// The rules of the specification, byte by byte.

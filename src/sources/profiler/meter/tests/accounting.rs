@@ -4,8 +4,8 @@ use super::*;
 use crate::contract::Recorded;
 use crate::sources::Source;
 use crate::sources::profiler::Profiler;
-use crate::sources::profiler::dictionary::interner::Interner;
-use crate::sources::profiler::streams::scan::Text;
+use crate::sources::profiler::dictionary::Text;
+use crate::sources::profiler::dictionary::shared::Interner;
 
 #[test]
 fn buckets_hold_their_lower_ends() {
@@ -56,4 +56,34 @@ fn sums_wait_for_the_name_and_only_then_belong_to_the_rest() {
     methods.reset_dictionary();
     methods.report(&mut rows);
     assert_eq!((calls(&rows)["other"], methods.unnamed.len()), (2 + 9900, 0));
+}
+
+#[test]
+fn methods_and_others() {
+    for (word, name) in [
+        ("void com.x.Main.run(int, java.lang.String[]) (Main.java:7) [app.jar]", "com.x.Main.run"),
+        (
+            "java.net.URL java.lang.ClassLoader.getResource(java.lang.String) (ClassLoader.java:1395)",
+            "java.lang.ClassLoader.getResource",
+        ),
+        ("void Demo.lambda$main$0() (Demo.java:3) [cls/app/]", "Demo.lambda$main$0"),
+        ("call.info", "call.info"),
+        ("", "#"),
+        ("(", "("),
+        ("a\tb", "a_b"),
+    ] {
+        assert_eq!(method_name(word), name, "{word}");
+    }
+    assert_eq!(clean("\u{e9}\u{e9}", 3), "\u{e9}");
+}
+
+#[test]
+fn the_report_of_losses_is_known_by_its_method() {
+    assert!(is_loss_report(
+        "void com.netcracker.profiler.ESC_CORRUPTED_CALLS.log() (Dumper.java:200) [profiler-runtime.jar]"
+    ));
+    assert!(!is_loss_report(
+        "void com.x.Main.run(com.netcracker.profiler.ESC_CORRUPTED_CALLS.log) (Main.java:1)"
+    ));
+    assert!(!is_loss_report("ESC_CORRUPTED_CALLS.log") && !is_loss_report(""));
 }

@@ -1,0 +1,336 @@
+//! Calls whose names have not arrived yet. Agents send calls up to one flush cycle before the words
+//! that name them (docs/protocols/java-profiler.md B.2), so the event records of such calls wait
+//! here, within limits of time and memory. Counters do not wait. [`PendingCall`] is the copy of a call that
+//! such a record needs.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arrayvec::ArrayVec;
+
+use super::accounting::nameless;
+use super::pack::{CallRecords, PARAMETERS_MAX, ParamRole, Reported, cut_value, push_other};
+use crate::contract::{EventParam, EventValue, Peer};
+use crate::events::flags::POINT;
+use crate::model::{Memory, Stamp};
+use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
+use crate::sources::profiler::metrics::ns;
+use crate::sources::profiler::streams::record::{Call, Pointer};
+use crate::sources::profiler::{limits, metrics as m};
+
+/// A call for an event record, with ids in place of words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PendingCall {
+    pub(crate) start_ms: i64,
+    pub(crate) duration_ms: u64,
+    pub(crate) method: u32,
+    pub(crate) thread: Option<Arc<str>>,
+    pub(crate) cpu_ms: u64,
+    pub(crate) wait_ms: u64,
+    pub(crate) queue_wait_ms: u32,
+    pub(crate) memory: u64,
+    pub(crate) nested: u32,
+    pub(crate) io: [u64; 4],
+    pub(crate) transactions: u64,
+    pub(crate) pointer: Pointer,
+    /// Ids of parameters and the ends of their values in `text`.
+    pub(crate) params: Vec<(u32, u32)>,
+    pub(crate) text: String,
+    /// The numbers of a call that is not counted yet.
+    pub(crate) uncounted: Option<Box<Call<'static>>>,
+}
+
+impl PendingCall {
+    /// Replaces the content by `call`, reusing the memory.
+    pub(crate) fn take(&mut self, call: &Call<'_>) {
+        (self.start_ms, self.duration_ms, self.method) =
+            (call.start_ms, call.duration_ms, call.method);
+        self.thread = call.thread_name.map(Arc::clone);
+        (self.cpu_ms, self.wait_ms, self.queue_wait_ms) =
+            (call.cpu_ms, call.wait_ms, call.queue_wait_ms);
+        (self.memory, self.nested, self.transactions) =
+            (call.memory, call.calls, call.transactions);
+        self.io = [call.file_read, call.file_written, call.net_read, call.net_written];
+        self.pointer = call.pointer;
+        self.params.clear();
+        self.text.clear();
+        for param in call.params.iter() {
+            let start = self.text.len();
+            param.value.push_to(&mut self.text);
+            cut_value(&mut self.text, start);
+            // `limits::CALL_TEXT` is far below 4 GiB.
+            self.params.push((param.id, u32::try_from(self.text.len()).unwrap_or(u32::MAX)));
+        }
+        self.uncounted = None;
+    }
+
+    /// Frees the memory of a large call.
+    pub(crate) fn shrink(&mut self) {
+        if self.text.capacity() > limits::IDLE_BUFFER {
+            (self.text, self.params) = (String::new(), Vec::new());
+        }
+    }
+
+    /// Whether the call has parameter `id`.
+    pub(crate) fn has(&self, id: u32) -> bool {
+        self.params.iter().any(|(p, _)| *p == id)
+    }
+
+    /// The ids of its parameters.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> + Clone {
+        self.params.iter().map(|(id, _)| *id)
+    }
+
+    pub(crate) fn params(&self) -> impl Iterator<Item = (u32, &str)> {
+        let mut start = 0;
+        self.params.iter().map(move |(id, end)| {
+            let end = *end as usize;
+            let value = self.text.get(start..end).unwrap_or_default();
+            start = end;
+            (*id, value)
+        })
+    }
+
+    /// All ids have words.
+    pub(crate) fn is_named(&self, words: &Dictionary) -> bool {
+        words.get(self.method).is_some()
+            && self.params.iter().all(|(id, _)| words.get(*id).is_some())
+    }
+}
+
+/// The parameters of one record, without an allocation.
+type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
+
+impl CallRecords {
+    /// Emits the record of a call. `method`: its short name, if known.
+    pub(crate) fn emit(
+        &mut self,
+        entry: &PendingCall,
+        method: Option<&str>,
+        words: &Dictionary,
+        peer: &mut Peer,
+    ) {
+        let unnamed;
+        let method = match method {
+            Some(name) => name,
+            None => {
+                unnamed = nameless(entry.method);
+                &unnamed
+            }
+        };
+        let error = words.id_of(KnownWord::Red).is_some_and(|id| entry.has(id));
+        let (mut others, mut reported) = (std::mem::take(&mut self.others), Reported::default());
+        others.clear();
+        let mut params = Params::new();
+        params.push(EventParam::text(m::P_METHOD, method));
+        if let Some(thread) = &entry.thread {
+            params.push(EventParam::text(m::P_THREAD, thread));
+        }
+        for (id, value) in entry.params() {
+            match self.roles.role(id, words) {
+                // Only the first value of a list, or of the ids of several tracing systems, is
+                // reported.
+                ParamRole::Own(id) if reported.add(id) => {
+                    params.push(EventParam { id, value: EventValue::Text(value) })
+                }
+                ParamRole::Own(_) => {}
+                ParamRole::Other => {
+                    let unnamed;
+                    let name = match words.get(id) {
+                        Some(name) => name,
+                        None => {
+                            unnamed = nameless(id);
+                            &*unnamed
+                        }
+                    };
+                    push_other(others.len(), name, value.as_bytes(), |piece| {
+                        others.extend_from_slice(piece);
+                    });
+                }
+                ParamRole::KnownWord => {}
+            }
+        }
+        // Whole names and values, all of them UTF-8.
+        let text = std::str::from_utf8(&others).unwrap_or_default();
+        if !text.is_empty() {
+            params.push(EventParam::text(m::P_PARAMETERS, text));
+        }
+        params.push(EventParam::number(m::P_DURATION, ns(entry.duration_ms)));
+        let [file_read, file_written, net_read, net_written] = entry.io;
+        for (item, number) in [
+            (m::P_ERROR, error.into()),
+            (m::P_CPU, ns(entry.cpu_ms)),
+            (m::P_WAIT, ns(entry.wait_ms)),
+            (m::P_QUEUE_WAIT, ns(entry.queue_wait_ms.into())),
+            (m::P_MEMORY, entry.memory),
+            (m::P_NESTED, entry.nested.into()),
+            (m::P_FILE_READ, file_read),
+            (m::P_FILE_WRITTEN, file_written),
+            (m::P_NET_READ, net_read),
+            (m::P_NET_WRITTEN, net_written),
+            (m::P_TRANSACTIONS, entry.transactions),
+            (m::P_TRACE_FILE, entry.pointer.file.into()),
+            (m::P_TRACE_OFFSET, entry.pointer.offset.into()),
+            (m::P_TRACE_INDEX, entry.pointer.index.into()),
+        ] {
+            if number > 0 {
+                params.push(EventParam::number(item, number));
+            }
+        }
+        peer.event(m::CALL, Stamp::from_millis(entry.start_ms), POINT, &params);
+        drop(params);
+        self.others = others;
+    }
+}
+
+/// Shortest time between two searches for calls that have names by now, unless many calls have
+/// arrived since. Otherwise an agent that sends single words would keep a worker busy.
+const SEARCH_EVERY: Duration = Duration::from_millis(100);
+
+/// Memory of the pending calls of all pods.
+#[derive(Debug, Default)]
+pub(crate) struct PendingBudget(AtomicUsize, Arc<Memory>);
+
+impl PendingBudget {
+    /// A budget within the memory that all connections charge.
+    pub(crate) fn new(memory: &Arc<Memory>) -> Self {
+        Self(AtomicUsize::new(0), Arc::clone(memory))
+    }
+
+    /// Whether memory is short: pending calls are emitted early, before a connection must end for
+    /// lack of memory.
+    fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > limits::ALL_PENDING.min(self.1.limit() / 8)
+            || self.1.over() > 0
+    }
+
+    /// Bytes that one pod may have pending.
+    fn most(&self) -> usize {
+        limits::PENDING.min(self.1.peer_limit() / 2)
+    }
+
+    /// Bytes in use.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Calls of one pod that wait for names, oldest first.
+#[derive(Debug)]
+pub(crate) struct PendingCalls {
+    calls: VecDeque<(Duration, PendingCall)>,
+    bytes: usize,
+    budget: Arc<PendingBudget>,
+    /// Words have arrived since the last search.
+    new_words: bool,
+    /// Earliest time of the next search.
+    next_search: Duration,
+    /// Calls since the last search.
+    pushed: usize,
+}
+
+impl PendingCalls {
+    pub(crate) const fn new(budget: Arc<PendingBudget>) -> Self {
+        Self {
+            calls: VecDeque::new(),
+            bytes: 0,
+            budget,
+            new_words: false,
+            next_search: Duration::ZERO,
+            pushed: 0,
+        }
+    }
+
+    /// Adds a call that lacks a name.
+    pub(crate) fn push(&mut self, now: Duration, call: &PendingCall) {
+        let cost = cost(call);
+        self.bytes += cost;
+        self.budget.0.fetch_add(cost, Ordering::Relaxed);
+        self.pushed += 1;
+        self.calls.push_back((now + limits::PATIENCE, call.clone()));
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let spare = self.calls.capacity() - self.calls.len();
+        self.bytes + spare * size_of::<(Duration, PendingCall)>()
+    }
+
+    /// Handles a new word: the next [`release`](Self::release) searches for named calls.
+    pub(crate) const fn word(&mut self) {
+        self.new_words = true;
+    }
+
+    /// Emits the calls that have all names by now, then those that have waited for
+    /// [`limits::PATIENCE`], then the oldest while memory is short. `all`: emits every call,
+    /// because the connection ends.
+    pub(crate) fn release(
+        &mut self,
+        now: Duration,
+        words: &Dictionary,
+        all: bool,
+        mut emit: impl FnMut(&PendingCall),
+    ) {
+        if self.calls.is_empty() {
+            return;
+        }
+        let before = self.bytes;
+        let many = self.is_full() && self.pushed > self.calls.len() / 8;
+        if self.new_words && (now >= self.next_search || many || all) {
+            (self.new_words, self.next_search, self.pushed) = (false, now + SEARCH_EVERY, 0);
+            let bytes = &mut self.bytes;
+            self.calls.retain(|(_, call)| {
+                let named = call.is_named(words);
+                if named {
+                    *bytes -= cost(call);
+                    emit(call);
+                }
+                !named
+            });
+        }
+        let emitted = before - self.bytes;
+        self.budget.0.fetch_sub(emitted, Ordering::Relaxed);
+        while let Some((until, call)) = self.calls.front()
+            && (all || *until <= now || self.is_full())
+        {
+            emit(call);
+            let cost = cost(call);
+            self.bytes -= cost;
+            self.budget.0.fetch_sub(cost, Ordering::Relaxed);
+            self.calls.pop_front();
+        }
+        if self.calls.capacity() / 4 > self.calls.len() {
+            // Names are usually late only at the start of a connection.
+            self.calls.shrink_to(2 * self.calls.len());
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes > self.budget.most()
+            || self.bytes > limits::PENDING_LEAST && self.budget.is_over()
+    }
+}
+
+impl Drop for PendingCalls {
+    fn drop(&mut self) {
+        self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Memory of a pending call, in bytes.
+fn cost(call: &PendingCall) -> usize {
+    /// Bytes of an allocation besides its content.
+    const OVERHEAD: usize = 16;
+    let heap = |bytes: usize| if bytes == 0 { 0 } else { bytes + OVERHEAD };
+    size_of::<(Duration, PendingCall)>()
+        + heap(call.text.len())
+        + heap(call.params.len() * size_of::<(u32, u32)>())
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/pending.rs"]
+mod tests;
