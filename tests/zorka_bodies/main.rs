@@ -5,10 +5,10 @@
 use std::time::{Duration, Instant};
 
 use pmdaapm::sources::zorka::limits;
-use pmdaapm::sources::zorka::wire::body::{Dialect, FLAG_CLOSED, FLAG_OVERFLOW, NONE, TraceBody};
 use pmdaapm::sources::zorka::wire::{
     Content, Definition, Encoding, ErrorKind, definitions, field, trace, unwrap,
 };
+use pmdaapm::sources::zorka::wire::{Dialect, FLAG_CLOSED, FLAG_OVERFLOW, NONE, TraceBody};
 use test_kit::zorka::{self as kit, corpus};
 
 /// A body of events.txt.
@@ -155,7 +155,7 @@ fn a_cut_body_has_the_same_prefix() {
             }
             assert!(part.records.len() <= whole.records.len());
             for (cut, record) in part.records.iter().zip(&whole.records) {
-                let same = |r: &pmdaapm::sources::zorka::wire::body::Record| {
+                let same = |r: &pmdaapm::sources::zorka::wire::Record| {
                     (r.parent, r.method, r.start, r.duration, r.calls)
                 };
                 if cut.flags & FLAG_CLOSED != 0 {

@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use super::outcome::{Outcome, Reply};
-use super::{Collector, account};
+use super::submit::show_names;
+use super::{Collector, Outcome, Reply};
 use crate::contract::http::Request;
 use crate::model::Now;
 use crate::sources::zorka::limits::{JSON, NAME, PAUSE};
@@ -123,7 +123,7 @@ impl Collector {
         self.directory.open(&key, SessionRef { agent: Arc::clone(&agent), tables });
         self.hear(now, &agent, &mut state, request);
         let newest = state.tables.len() - 1;
-        account::show_names(&mut state, newest);
+        show_names(&mut state, newest);
         state.meter.add(m::REQUESTS_SESSION, 1);
         state.meter.add(m::BYTES_SESSION, request.body.len() as u64);
         state.meter.add(m::RESETS, 1);

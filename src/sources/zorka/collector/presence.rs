@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Collector, account};
+use super::Collector;
+use super::submit::show_names;
 use crate::contract::http::{ConnectionId, Request};
 use crate::contract::{Identity, Service};
 use crate::model::{Departure, Now};
 use crate::sources::zorka::limits::{REFUSED, SESSION_AGE};
-use crate::sources::zorka::meter::agent::Meter;
+use crate::sources::zorka::meter::Meter;
 use crate::sources::zorka::session::{Agent, Kind, State, digits};
 
 /// Why an agent without a connection is gone.
@@ -68,7 +69,7 @@ impl Collector {
         state.shown = name;
         state.attached = true;
         let last = state.tables.len().saturating_sub(1);
-        account::show_names(state, last);
+        show_names(state, last);
     }
 
     /// More is known of an agent that has not registered: if that makes another name, its instance

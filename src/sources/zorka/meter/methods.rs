@@ -1,17 +1,21 @@
-//! Sums of one agent's records by method. A method's slot is kept with its definition
-//! ([`Names`]): a record costs no hashing.
+//! Sums of one agent's records: by method, by stack, by class of exception. A method's slot is kept with
+//! its definition ([`Names`]): a record costs no hashing. A stack is a node of a tree of methods; it gets its
+//! name from the body in which it first has time.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use super::text::clean;
+use super::rows::{Layout, Of, Rows, clean};
+use crate::catalogue::OTHER;
 use crate::contract::Peer;
-use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS};
+use crate::meter::{NodeRow, ROOT, StackName, StackTimes};
+use crate::sources::zorka::limits::{CARRIED, CLASSES, METHOD_ROWS, STACK_DEPTH};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::wire::body::Record;
+use crate::sources::zorka::wire::{ClassName, Exception, FLAG_CLOSED, Record};
 
 /// Slot of the row for the methods beyond the limit.
 pub(crate) const REST: u32 = 0;
@@ -232,3 +236,186 @@ pub(crate) fn write_name(to: &mut String, id: u32, signature: bool, names: &Name
     }
     unresolved
 }
+
+/// No stack: the parent of the outermost methods.
+pub(crate) const OUTERMOST: u32 = ROOT;
+
+/// The stacks of one agent.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    times: StackTimes,
+    /// Time by node that reported calls took beyond that of the call that made them, as ticks and
+    /// steps of clocks cause: the node's next times are less by it.
+    overdrawn: HashMap<u32, u64, RandomState>,
+}
+
+/// A record with an end, and where it was called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called {
+    /// Stack around it.
+    pub(crate) parent: u32,
+    /// Number of records around it.
+    pub(crate) depth: usize,
+    /// The agent's number of its method.
+    pub(crate) slot: u32,
+    /// Its position in the body.
+    pub(crate) at: u32,
+}
+
+impl Stacks {
+    /// Adds a record. Returns its stack.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        called: Called,
+        records: &[Record],
+        names: &Names,
+        peer: &mut Peer,
+    ) -> u32 {
+        let Some(record) = records.get(called.at as usize) else { return called.parent };
+        let node = if called.depth < STACK_DEPTH || called.parent == OUTERMOST {
+            self.times.tree.child(called.parent, called.slot)
+        } else {
+            called.parent
+        };
+        let mut own = record.duration.saturating_sub(record.children);
+        if record.children > record.duration || !self.overdrawn.is_empty() {
+            own = self.settle(node, own, record.children.saturating_sub(record.duration));
+        }
+        if own > 0 {
+            if self.times.tree.nodes.get(node as usize).is_some_and(|n| n.row == NodeRow::Unnamed) {
+                self.bind(node, called.at, records, names, peer);
+            }
+            self.times.add(node, own);
+        }
+        node
+    }
+
+    /// Sets a time off against what the node is overdrawn; returns the rest.
+    #[cold]
+    fn settle(&mut self, node: u32, own: u64, more: u64) -> u64 {
+        let owed = self.overdrawn.remove(&node).unwrap_or_default().saturating_add(more);
+        if owed > own {
+            self.overdrawn.insert(node, owed - own);
+        }
+        own.saturating_sub(owed)
+    }
+
+    /// Gives a stack its row, named by the methods on the path to a record.
+    #[cold]
+    fn bind(&mut self, node: u32, at: u32, records: &[Record], names: &Names, peer: &mut Peer) {
+        let (mut at, mut text) = (at, String::new());
+        // The tree asks from the innermost method outwards.
+        let name = self.times.tree.name(node, &mut |slot| {
+            loop {
+                let record = records.get(at as usize)?;
+                at = record.parent;
+                if record.flags & FLAG_CLOSED != 0 {
+                    if slot == REST {
+                        return Some(OTHER.to_owned());
+                    }
+                    write_name(&mut text, record.method, false, names);
+                    let blank = |c: char| c.is_whitespace() || c.is_control();
+                    return Some(text.replace(blank, "_"));
+                }
+            }
+        });
+        if let Some(name) = name {
+            self.times.bind(node, m::STACK_TIME, &name, peer);
+        }
+    }
+
+    /// Reports the times since the last report. A full tree is made anew.
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, peer);
+        if self.times.tree.is_full() {
+            self.clear(peer);
+        }
+    }
+
+    /// Frees all stacks; their rows stay in the store.
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        if !self.times.tree.nodes.is_empty() {
+            self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, peer);
+            self.times.retain(m::STACK_TIME, std::iter::empty(), peer);
+            *self = Self::default();
+        }
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.times.memory() + self.overdrawn.capacity() * (size_of::<(u32, u64)>() + 1)
+    }
+}
+
+const CLASS_ROWS: Layout<2> = Layout {
+    table: m::EXCEPTION_CLASSES,
+    items: [m::CLASS_COUNT, m::CLASS_RECEIVED],
+    max: CLASSES,
+};
+
+/// The classes of one agent.
+#[derive(Debug)]
+pub(crate) struct Exceptions(Rows<2>);
+
+impl Default for Exceptions {
+    fn default() -> Self {
+        Self(Rows::new(CLASS_ROWS))
+    }
+}
+
+impl Exceptions {
+    /// Counts an exception. `copy`: it was counted before.
+    pub(crate) fn add(
+        &mut self,
+        exception: &Exception,
+        copy: bool,
+        body: &[u8],
+        names: &Names,
+        peer: &mut Peer,
+    ) {
+        let class: Cow<'_, str> = match exception.class {
+            ClassName::Symbol(id) => match names.symbol(id) {
+                Some(text) => text.into(),
+                None => format!("#{id}").into(),
+            },
+            ClassName::Text(slice) => String::from_utf8_lossy(slice.of(body)),
+        };
+        let slot = self.0.slot(&class, peer, |slot, of, peer| {
+            let key = clean(&class);
+            let key = (of == Of::Key).then_some(&*key);
+            peer.row(m::EXCEPTION_CLASSES, slot, key);
+        });
+        self.0.add(slot, [u64::from(!copy), 1]);
+    }
+
+    /// Reports the sums since the last report.
+    pub(crate) fn report(&mut self, peer: &mut Peer) {
+        self.0.report(peer);
+    }
+
+    /// Frees what an idle agent does not need.
+    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+        self.0.clear(peer);
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.0.memory()
+    }
+}
+
+/// Names of an exception that are not defined.
+pub(crate) fn unresolved(exception: &Exception, names: &Names) -> u64 {
+    let class = match exception.class {
+        ClassName::Symbol(id) => id,
+        ClassName::Text(_) => 0,
+    };
+    let frame = exception.first.unwrap_or_default();
+    let undefined = |id: &u32| *id != 0 && names.symbol(*id).is_none();
+    [class, frame.class, frame.method, frame.file].iter().filter(|id| undefined(id)).count() as u64
+}
+
+#[cfg(test)]
+#[path = "tests/methods.rs"]
+mod tests;

@@ -1,20 +1,15 @@
-//! The walk over the records of a body.
+//! The walk over the records of a body, without those that were counted before.
 
 use std::time::Duration;
 
-use super::attributes::{Attributes, Known, kind_of, text};
-use super::copies::Copies;
-use super::exceptions::{Exceptions, unresolved};
-use super::methods::Methods;
-use super::stacks::{Called, OUTERMOST, Stacks};
-use super::statements::Statements;
-use super::types::{SpanSums, Types};
+use super::methods::{Called, Exceptions, Methods, OUTERMOST, Stacks, unresolved};
+use super::rows::{Attributes, Known, SpanSums, Statements, Types, kind_of, text};
 use crate::contract::Peer;
 use crate::meter::MergedLatency;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::wire::body::{
-    Begin, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, NONE, Record, TraceBody,
+use crate::sources::zorka::wire::{
+    Begin, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, FLAG_SENT, NONE, Record, TraceBody,
 };
 
 /// Slot of an open record without an end.
@@ -349,3 +344,76 @@ fn dialects(records: &[Record], counters: &mut m::Counters) {
     counters.add(m::RECORDS_LEGACY, legacy);
     counters.add(m::RECORDS_OTHER, other);
 }
+
+/// The records of a body that are copies: they were counted when their span came alone. A span is a
+/// copy if it is within another record and, in the modern layout, has been sent before; in the
+/// legacy one, if the root of its tree starts at tick 0, as local tracers write it. All records
+/// below a copy are copies.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    /// First record, and first record behind, in rising order.
+    ranges: Vec<(u32, u32)>,
+}
+
+impl Copies {
+    /// Finds the copies of a body; those of an earlier body are dropped.
+    pub(crate) fn find(&mut self, body: &TraceBody) {
+        self.ranges.clear();
+        let records = &body.records;
+        let at = |n: u32| records.get(n as usize);
+        // Most bodies have no span within another.
+        if !body.spans.iter().any(|s| at(s.record).is_some_and(|r| is_copy(r, true))) {
+            return;
+        }
+        let (mut n, mut local) = (0, false);
+        while let Some(record) = at(n) {
+            if record.parent == NONE {
+                local = record.start == 0;
+            }
+            if is_copy(record, local) {
+                let end = subtree_end(records, n);
+                self.ranges.push((n, end));
+                n = end;
+            } else {
+                n += 1;
+            }
+        }
+    }
+
+    /// Ranges of records, as first and end, in rising order.
+    pub(crate) fn ranges(&self) -> &[(u32, u32)] {
+        &self.ranges
+    }
+
+    /// The record is a copy.
+    pub(crate) fn contains(&self, record: u32) -> bool {
+        let behind = self.ranges.partition_point(|(first, _)| *first <= record);
+        behind.checked_sub(1).and_then(|n| self.ranges.get(n)).is_some_and(|(_, end)| record < *end)
+    }
+
+    /// Allocated bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.ranges.capacity() * size_of::<(u32, u32)>()
+    }
+}
+
+/// A span begins here that is a copy. `local`: its tree is one of a local tracer, if legacy.
+fn is_copy(record: &Record, local: bool) -> bool {
+    record.span != NONE
+        && record.parent != NONE
+        && match record.dialect {
+            Dialect::Legacy | Dialect::Interim => local,
+            Dialect::Modern | Dialect::Streaming | Dialect::Note => record.flags & FLAG_SENT != 0,
+        }
+}
+
+/// The first record behind those that are in record `at`.
+pub(crate) fn subtree_end(records: &[Record], at: u32) -> u32 {
+    let inner = records.iter().skip(at as usize + 1);
+    let inner = inner.take_while(|r| r.parent != NONE && r.parent >= at).count();
+    at.saturating_add(1).saturating_add(u32::try_from(inner).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+#[path = "tests/walk.rs"]
+mod tests;

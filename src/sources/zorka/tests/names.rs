@@ -89,3 +89,29 @@ fn names_are_charged_to_the_budget() {
     names.reset();
     assert_eq!(memory.used(), 0);
 }
+
+#[test]
+fn dense_and_sparse_ids_are_found() {
+    let mut ids = ById::default();
+    for id in (0..1000).chain([u32::MAX, u32::MAX - 1, 1 << 20, 5000, 4000]) {
+        assert_eq!(ids.get(id), None);
+        ids.add(id, id);
+        assert_eq!(ids.get(id), Some(&id));
+    }
+    assert!((0..1000).chain([u32::MAX, 5000, 4000]).all(|id| ids.get(id) == Some(&id)));
+    assert_eq!((ids.len(), ids.get(1001), ids.get(1 << 21)), (1005, None, None));
+    *ids.get_mut(u32::MAX).unwrap() = 7;
+    assert_eq!(ids.get(u32::MAX), Some(&7));
+}
+
+#[test]
+fn memory_follows_the_number_of_values() {
+    let mut ids = ById::default();
+    for n in 0..10_000_u32 {
+        ids.add(n.wrapping_mul(0x9e37_79b1), n);
+    }
+    assert!(ids.memory() < 10_000 * 100, "{}", ids.memory());
+    let mut ids = ById::default();
+    (0..1000_u32).for_each(|n| ids.add(u32::MAX - n, n));
+    assert!(ids.memory() < 1000 * 100, "{}", ids.memory());
+}

@@ -1,10 +1,8 @@
 //! Reads one item of a trace, whatever its dialect, and adds it to a walk.
 
-use super::layouts::{span_ids, stack, words};
-use super::walk::{TICKS, Walk};
-use crate::sources::zorka::wire::body::{Attribute, ClassName, Dialect, Exception, FLAG_ERROR};
-use crate::sources::zorka::wire::error::{BodyError, ErrorKind};
-use crate::sources::zorka::wire::items::Items;
+use super::items::{Elements, Items};
+use super::trace::{TICKS, Walk};
+use super::{Attribute, BodyError, ClassName, Dialect, ErrorKind, Exception, FLAG_ERROR, Frame};
 
 /// Ids of methods have at most 24 bits: a larger second number of a record is its time
 /// (docs/protocols/zorka.md 10.4).
@@ -233,4 +231,64 @@ impl Walk<'_> {
         let record = self.record;
         self.report(items, Exception { record, id, class, message, frames, first: None })
     }
+}
+
+/// One or two words of 64 bits.
+pub(super) fn words(
+    items: &mut Items<'_>,
+    is_little: bool,
+) -> Result<(u64, Option<u64>), BodyError> {
+    let wrong = items.malformed();
+    let bytes = items.bytes()?;
+    let word = |bytes: &[u8; 8]| {
+        if is_little { u64::from_le_bytes(*bytes) } else { u64::from_be_bytes(*bytes) }
+    };
+    match bytes.as_chunks() {
+        ([first], []) => Ok((word(first), None)),
+        ([first, second], []) => Ok((word(first), Some(word(second)))),
+        _ => Err(wrong),
+    }
+}
+
+/// The optional rest of a begin.
+pub(super) fn span_ids(
+    items: &mut Items<'_>,
+    mut elements: Elements,
+) -> Result<(u64, u64), BodyError> {
+    let mut ids = [0; 2];
+    for id in &mut ids {
+        if items.more(&mut elements)? {
+            *id = items.int()?.cast_unsigned();
+        }
+    }
+    items.leave(elements)?;
+    let [id, parent] = ids;
+    Ok((id, parent))
+}
+
+/// An array of `[class, method, file, line]`, or null.
+pub(super) fn stack(items: &mut Items<'_>) -> Result<(u32, Option<Frame>), BodyError> {
+    if matches!(items.first()?, 0xf6 | 0xf7) {
+        items.advance(1);
+        return Ok((0, None));
+    }
+    let (mut frames, mut first) = (0_u32, None);
+    let mut elements = items.array()?;
+    while items.more(&mut elements)? {
+        frames = frames.saturating_add(1);
+        if first.is_some() {
+            items.skip()?;
+            continue;
+        }
+        let mut frame = items.array()?;
+        let mut numbers = [0; 4];
+        for number in &mut numbers {
+            items.need(&mut frame)?;
+            *number = u32::try_from(items.int()?).unwrap_or(0);
+        }
+        items.leave(frame)?;
+        let [class, method, file, line] = numbers;
+        first = Some(Frame { class, method, file, line });
+    }
+    Ok((frames, first))
 }

@@ -9,8 +9,7 @@ use crate::contract::Recorded;
 use crate::model::{RowItem, Stamp};
 use crate::sources::Source;
 use crate::sources::zorka::Zorka;
-use crate::sources::zorka::wire::body::{FLAG_ERROR, Record};
-use crate::sources::zorka::wire::{self, Content, Definition, unwrap};
+use crate::sources::zorka::wire::{self, Begin, Content, Definition, FLAG_ERROR, Record, unwrap};
 
 const ALL: Settings = Settings { signatures: true, statements: true, stacks: true };
 
@@ -301,7 +300,7 @@ fn what_is_not_defined_has_a_number() {
     let mut body = body(&[(NONE, 1, 50), (0, 7, 30), (1, 7, 10)]);
     body.records[0].span = 0;
     body.records[0].flags |= FLAG_ERROR;
-    body.spans.push(wire::body::Begin { kind: 55, ..Default::default() });
+    body.spans.push(Begin { kind: 55, ..Default::default() });
     agent.count(at(0), b"", &body);
     agent.meter.tick(at(1), &mut agent.seen);
     let row = |key: &str| agent.seen.cell(m::METHOD_COUNT, key);
@@ -343,7 +342,7 @@ fn percentiles_have_a_minute() {
     let span = |duration: u64| {
         let mut body = body(&[(NONE, 0, duration)]);
         body.records[0].span = 0;
-        body.spans.push(wire::body::Begin { kind: 1, ..Default::default() });
+        body.spans.push(Begin { kind: 1, ..Default::default() });
         body
     };
     for n in 1..=100 {

@@ -1,21 +1,19 @@
 use std::sync::Arc;
 
-use super::spans::{SpanRecords, Spans};
-use super::*;
+use super::{SpanRecords, Spans, *};
 use crate::contract::{Recorded, RecordedEvent};
 use crate::events::flags::{ID, PARENT, POINT};
 use crate::model::{Memory, Stamp};
 use crate::sources::Source;
-use crate::sources::zorka::Zorka;
 use crate::sources::zorka::limits::{RECORD_ATTRIBUTES, RECORD_MESSAGE, RECORD_STATEMENT};
-use crate::sources::zorka::meter::agent::TraceContext;
-use crate::sources::zorka::meter::copies::Copies;
-use crate::sources::zorka::metrics as m;
+use crate::sources::zorka::meter::Copies;
+use crate::sources::zorka::meter::TraceContext;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::wire::body::{
+use crate::sources::zorka::wire::{
     Attribute, AttributeValue, Begin, ClassName, Dialect, Exception, FLAG_CLOSED, FLAG_ERROR,
     FLAG_SENT, Frame, NONE, Record, Slice, TraceBody,
 };
+use crate::sources::zorka::{Zorka, metrics as m};
 
 /// A body that is made record by record.
 #[derive(Default)]

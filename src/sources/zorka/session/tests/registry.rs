@@ -67,3 +67,22 @@ fn the_number_of_agents_is_bounded() {
     assert_eq!(registry.by_shown.len(), registry.len());
     assert!(registry.known("0", "shop", "prod").is_none());
 }
+
+#[test]
+fn ids_stay_what_they_are() {
+    let texts = ["zorka", "web1", "DSC", "TST"];
+    assert_eq!(number(&texts), 1_639_509_762);
+    assert_eq!(uuid(&texts), "ae4357ac-ddc2-17cc-01ca-fd31529e7710");
+    assert_eq!(letters(&texts), "SJUJNCSNLSJXBBET");
+    assert_ne!(number(&["ab", "c"]), number(&["a", "bc"]));
+}
+
+#[test]
+fn session_ids_differ() {
+    let mut ids = SessionIds::default();
+    let (a, b) = (ids.next(), ids.next());
+    assert!(a != b && a.len() == 36 && visible(a.as_bytes(), 36).is_some());
+    assert_eq!(digits("12345678-9abc"), "12345678");
+    assert_eq!(clean(" a b\u{7}\u{e9}", 5), "a_b_");
+    assert_eq!((visible(b"", 4), visible(b"a b", 4), visible(b"abc", 2)), (None, None, None));
+}
