@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use pmdaapm::model::HeapSize;
 use pmdaapm::sources::zorka::limits;
 use pmdaapm::sources::zorka::wire::{
     Content, Definition, Encoding, ErrorKind, definitions, field, trace, unwrap,
@@ -291,15 +292,15 @@ fn hostile_bodies_are_bounded() {
             assert!(texts <= unwrapped.bytes.len());
             let _ = trace(&unwrapped.bytes, &mut out);
             check(&unwrapped.bytes, &out);
-            assert!(out.memory() < 48 << 20, "{}", out.memory());
+            assert!(out.heap_size() < 48 << 20, "{}", out.heap_size());
         }
         let limit = Duration::from_secs(10);
         assert!(start.elapsed() < limit, "{:?}", &body[..body.len().min(40)]);
     }
     trace(&kit::fib(1 << 17).body, &mut out).unwrap();
-    assert!(out.memory() > limits::KEPT);
+    assert!(out.heap_size() > limits::KEPT);
     out.clear();
-    assert_eq!(out.memory(), 0);
+    assert_eq!(out.heap_size(), 0);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::wire::{Event, Settings, StreamKind, Violation};
 use super::{limits, wire};
 use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::meter::MergedLatencies;
-use crate::model::{Condition, Memory, Now};
+use crate::model::{Condition, HeapSize, Memory, Now};
 
 /// Longest time from the connection to hello.
 const HELLO: Duration = Duration::from_secs(10);
@@ -66,6 +66,8 @@ pub struct AgentSession {
     /// FF was sent: the agent knows that the connection ends.
     rejected: bool,
 }
+
+crate::heap_size!(AgentSession { connection, metrics });
 
 impl AgentSession {
     /// `address`: the address of the agent.
@@ -209,8 +211,10 @@ impl Session for AgentSession {
     }
 
     fn held(&self) -> Held {
-        let own = size_of::<Self>() + self.connection.memory() + self.metrics.memory();
-        Held { own, shared: self.connection.streams().dictionary().cost() }
+        Held {
+            own: size_of::<Self>() + self.heap_size(),
+            shared: self.connection.streams().dictionary().cost(),
+        }
     }
 
     fn says_goodbye(&self) -> bool {
@@ -236,6 +240,8 @@ pub struct Connection {
     /// A dictionary was opened on this connection, or adopted.
     dictionary: bool,
 }
+
+crate::heap_size!(Connection { dialogue, streams, jvm });
 
 impl Connection {
     /// A connection before its first byte.
@@ -291,12 +297,6 @@ impl Connection {
     /// A second has passed.
     pub const fn tick(&mut self) {
         self.dialogue.tick();
-    }
-
-    /// Allocated bytes, without the dictionary.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.dialogue.memory() + self.streams.memory()
     }
 
     /// The JVM, while the connection has no dictionary. The driver looks for the dictionary of an

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::limits::{METHODS, SYMBOL_BYTES, SYMBOL_TEXT, SYMBOLS};
-use crate::model::{Charge, Memory, Purpose, cut};
+use crate::model::{Charge, HeapSize, Memory, Purpose, cut};
 
 /// The slot of a method that the meter has not bound.
 pub(crate) const UNBOUND: u32 = u32::MAX;
@@ -48,6 +48,8 @@ pub(crate) struct Names {
     /// The budget has rejected more memory.
     full: bool,
 }
+
+crate::heap_size!(Names { text, symbols, methods });
 
 impl Names {
     /// No names. Their memory is charged to the budget.
@@ -165,14 +167,14 @@ impl Names {
         self.rejected
     }
 
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.text.capacity() + self.symbols.memory() + self.methods.memory()
+    /// Bytes that are charged.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.heap_size()
     }
 
     /// Charges what a definition has allocated; the next ones are rejected if there is no room.
     fn settle_charge(&mut self) {
-        let memory = self.memory();
+        let memory = self.bytes();
         if memory > self.charge.bytes() && !self.charge.resize(memory, memory) {
             self.charge.set(memory);
             self.full = true;
@@ -189,7 +191,7 @@ impl Names {
             text.push_str(kept);
         }
         (self.text, self.unused) = (text, 0);
-        self.charge.set(self.memory());
+        self.charge.set(self.bytes());
     }
 }
 
@@ -205,8 +207,6 @@ const SMALL: usize = 256;
 const SPREAD: usize = 4;
 /// No value.
 const NONE: u32 = u32::MAX;
-/// Bytes of an entry of the map, with the map's free places.
-const ENTRY: usize = 24;
 
 /// Values by id, in the order of their first definition.
 #[derive(Debug)]
@@ -217,6 +217,8 @@ pub(super) struct ById<T> {
     /// Positions of all other ids.
     sparse: HashMap<u32, u32, RandomState>,
 }
+
+crate::heap_size!([T] ById<T> { values, dense, sparse });
 
 impl<T> Default for ById<T> {
     fn default() -> Self {
@@ -277,13 +279,6 @@ impl<T> ById<T> {
     /// All values.
     pub(super) fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.values.capacity() * size_of::<T>()
-            + self.dense.capacity() * size_of::<u32>()
-            + self.sparse.capacity() * ENTRY
     }
 }
 

@@ -278,6 +278,8 @@ impl Pieces {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Jvm([Box<str>; 3]);
 
+crate::heap_size!(Jvm { each 0 });
+
 impl Jvm {
     pub(crate) fn of(hello: &Hello<'_>) -> Self {
         Self([hello.namespace, hello.service, hello.pod].map(Into::into))

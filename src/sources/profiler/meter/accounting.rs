@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 
 use crate::contract::Peer;
 use crate::meter::{Latency, MergedLatency, bucket_of};
-use crate::model::{MetricItem, Now};
+use crate::model::{HeapSize, MetricItem, Now};
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::metrics::ns;
 use crate::sources::profiler::streams::record::Call;
@@ -33,12 +33,13 @@ pub(crate) struct Accounting {
     unnamed: HashMap<(u32, u32), u64, RandomState>,
 }
 
-impl Accounting {
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.methods.memory() + self.unnamed.capacity() * (size_of::<((u32, u32), u64)>() + 1)
+impl HeapSize for Accounting {
+    fn heap_size(&self) -> usize {
+        self.methods.heap_size() + self.latency.memory() + self.unnamed.heap_size()
     }
+}
 
+impl Accounting {
     /// Counts a call. `params`: the ids of its parameters.
     #[inline]
     pub(crate) fn call(
@@ -249,16 +250,19 @@ pub(crate) struct RootMethods {
     unnamed: HashMap<u32, (Duration, MethodSums), RandomState>,
 }
 
-impl RootMethods {
-    /// Allocated bytes. Words belong to the dictionary; the short names made of them count here.
-    pub(crate) fn memory(&self) -> usize {
+impl HeapSize for RootMethods {
+    /// Words belong to the dictionary; the short names made of them count here.
+    fn heap_size(&self) -> usize {
         const NAME: usize = 96;
-        self.by_id.capacity() * (size_of::<(u32, Method)>() + 1)
+        self.by_id.heap_size()
             + self.by_id.len() * NAME
-            + self.sums.capacity() * size_of::<MethodSums>()
-            + self.unnamed.capacity() * (size_of::<(u32, (Duration, MethodSums))>() + 1)
+            + self.sums.heap_size()
+            + self.touched.heap_size()
+            + self.unnamed.heap_size()
     }
+}
 
+impl RootMethods {
     /// Adds a call to its method. Without a name the sums wait for it.
     #[inline]
     pub(crate) fn add(

@@ -61,6 +61,17 @@ pub(crate) struct PodMetrics {
     idle: u8,
 }
 
+crate::heap_size!(PodMetrics {
+    address,
+    name,
+    accounting,
+    streams,
+    stacks,
+    pending,
+    records,
+    scratch
+});
+
 #[derive(Clone, Copy, Debug, Default)]
 struct StreamCounters {
     sums: [u64; 4],
@@ -106,15 +117,6 @@ impl PodMetrics {
             message: false,
             idle: 0,
         }
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>()
-            + self.accounting.memory()
-            + self.stacks.as_ref().map_or(0, Stacks::memory)
-            + self.pending.memory()
-            + self.records.memory()
     }
 
     /// Reports the sums of one read. `end`: the connection ends.

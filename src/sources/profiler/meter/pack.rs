@@ -10,7 +10,7 @@ use crate::contract::{ParamId, Peer};
 use crate::events::flags::POINT;
 use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
 use crate::model::{
-    MetricSpec, ParamItem, Place, Pmid, Semantics, Stamp, Units, ValueType, component,
+    HeapSize, MetricSpec, ParamItem, Place, Pmid, Semantics, Stamp, Units, ValueType, component,
 };
 use crate::sources::profiler::dictionary::{ASCII, Dictionary, KnownWord, Text};
 use crate::sources::profiler::metrics::{KNOWN, P_PARAMETERS, ns};
@@ -35,6 +35,8 @@ pub(crate) struct CallRecords {
     pub(super) headers: Option<Box<Headers>>,
 }
 
+crate::heap_size!(CallRecords { roles, others, value, headers });
+
 impl CallRecords {
     pub(crate) fn new(parameters: Arc<[String]>) -> Self {
         Self { roles: ParamRoles::new(parameters), ..Self::default() }
@@ -50,11 +52,6 @@ impl CallRecords {
     pub(crate) fn reset_dictionary(&mut self) {
         self.roles.reset_dictionary();
         self.headers = None;
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.headers.as_ref().map_or(0, |headers| headers.memory())
     }
 
     /// Frees memory that an idle connection does not need.
@@ -134,6 +131,8 @@ pub(crate) struct ParamRoles {
     /// Indexed by id: ids are dense.
     by_id: Vec<Option<ParamRole>>,
 }
+
+crate::heap_size!(ParamRoles { by_id });
 
 impl ParamRoles {
     pub(crate) fn new(own: Arc<[String]>) -> Self {
@@ -243,6 +242,15 @@ pub(super) struct Headers {
     beginnings: Box<[Beginning; BEGINNINGS]>,
 }
 
+impl HeapSize for Headers {
+    fn heap_size(&self) -> usize {
+        let templates = self.beginnings.iter().filter_map(|b| b.template.as_ref());
+        self.slots.heap_size()
+            + size_of_val(&*self.beginnings)
+            + templates.map(RecordTemplate::memory).sum::<usize>()
+    }
+}
+
 /// Beginnings of records that a connection keeps: few methods are roots.
 const BEGINNINGS: usize = 32;
 
@@ -302,14 +310,6 @@ impl Headers {
             ParamId::Item(item) => self.item(item),
             ParamId::Slot(slot) => self.slots.get(slot as usize).copied().flatten(),
         }
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        let templates = self.beginnings.iter().filter_map(|b| b.template.as_ref());
-        size_of::<Self>()
-            + size_of_val(&*self.beginnings)
-            + templates.map(RecordTemplate::memory).sum::<usize>()
     }
 
     /// Begins the record of a call, with its method and its thread.

@@ -14,7 +14,7 @@ use super::accounting::nameless;
 use super::pack::{CallRecords, PARAMETERS_MAX, ParamRole, Reported, cut_value, push_other};
 use crate::contract::{EventParam, EventValue, Peer};
 use crate::events::flags::POINT;
-use crate::model::{Memory, Stamp};
+use crate::model::{HeapSize, Memory, Stamp};
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::metrics::ns;
 use crate::sources::profiler::streams::record::{Call, Pointer};
@@ -41,6 +41,8 @@ pub(crate) struct PendingCall {
     /// The numbers of a call that is not counted yet.
     pub(crate) uncounted: Option<Box<Call<'static>>>,
 }
+
+crate::heap_size!(PendingCall { params, text });
 
 impl PendingCall {
     /// Replaces the content by `call`, reusing the memory.
@@ -232,6 +234,13 @@ pub(crate) struct PendingCalls {
     pushed: usize,
 }
 
+impl HeapSize for PendingCalls {
+    fn heap_size(&self) -> usize {
+        let spare = self.calls.capacity() - self.calls.len();
+        self.bytes + spare * size_of::<(Duration, PendingCall)>()
+    }
+}
+
 impl PendingCalls {
     pub(crate) const fn new(budget: Arc<PendingBudget>) -> Self {
         Self {
@@ -251,12 +260,6 @@ impl PendingCalls {
         self.budget.0.fetch_add(cost, Ordering::Relaxed);
         self.pushed += 1;
         self.calls.push_back((now + limits::PATIENCE, call.clone()));
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        let spare = self.calls.capacity() - self.calls.len();
-        self.bytes + spare * size_of::<(Duration, PendingCall)>()
     }
 
     /// Handles a new word: the next [`release`](Self::release) searches for named calls.

@@ -62,6 +62,8 @@ pub(crate) struct CallReader {
     values: ParamReader,
 }
 
+crate::heap_size!(CallReader { names });
+
 impl Default for CallReader {
     fn default() -> Self {
         Self {
@@ -106,11 +108,6 @@ const fn time(pattern: u64) -> u64 {
 }
 
 impl CallReader {
-    /// Allocated bytes of the threads' names, which are shared.
-    pub(crate) const fn memory(&self) -> usize {
-        self.names.capacity() * size_of::<Option<Arc<str>>>()
-    }
-
     /// Frees memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
         self.names.shrink_to_fit();

@@ -26,6 +26,7 @@ use self::trace::{ShortEvents, TraceReader, TraceVisitor};
 use super::dictionary::shared::Interner;
 use super::dictionary::{Dictionary, Text};
 use super::wire::{Opened, StreamKind};
+use crate::model::HeapSize;
 
 /// Counts of a stream, over all its files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +56,16 @@ pub struct Stream {
     /// Payloads and bytes of the open file.
     chunks: u64,
     bytes: u64,
+}
+
+impl HeapSize for Stream {
+    fn heap_size(&self) -> usize {
+        let name = match &self.name {
+            Cow::Owned(name) => name.heap_size(),
+            Cow::Borrowed(_) => 0,
+        };
+        name + self.decoder.heap_size()
+    }
 }
 
 impl Stream {
@@ -111,6 +122,8 @@ pub struct Streams {
     streams: Vec<Stream>,
 }
 
+crate::heap_size!(Streams { each streams });
+
 impl Streams {
     /// No streams yet. The interner shares words with other pods.
     #[must_use]
@@ -128,11 +141,6 @@ impl Streams {
     #[must_use]
     pub fn all(&self) -> &[Stream] {
         &self.streams
-    }
-
-    /// Allocated bytes, without the dictionary.
-    pub(crate) fn memory(&self) -> usize {
-        self.streams.iter().map(|s| size_of::<Stream>() + s.decoder.memory()).sum()
     }
 
     /// Adopts the dictionary of an earlier connection and reports its words as if they were new.
@@ -240,6 +248,18 @@ pub(crate) enum Decoder {
     Broken,
 }
 
+impl HeapSize for Decoder {
+    /// An estimate: the buffers of one record are bounded by
+    /// [`CALL_TEXT`](crate::sources::profiler::limits::CALL_TEXT).
+    fn heap_size(&self) -> usize {
+        const USUAL: usize = 1 << 10;
+        match self {
+            Self::Calls(calls) => 2 * USUAL + calls.machine.heap_size(),
+            _ => USUAL,
+        }
+    }
+}
+
 /// Stream and file of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BigKind {
@@ -269,16 +289,6 @@ impl Decoder {
             StreamKind::Params => Self::Params(Box::new(Resume::new(Phrases::default()))),
             StreamKind::Gc => Self::Gc(LogLines::default()),
             StreamKind::Opaque => Self::Opaque,
-        }
-    }
-
-    /// Allocated bytes, estimated: the buffers of one record are bounded by
-    /// [`CALL_TEXT`](crate::sources::profiler::limits::CALL_TEXT).
-    pub(crate) fn memory(&self) -> usize {
-        const USUAL: usize = 1 << 10;
-        match self {
-            Self::Calls(calls) => 2 * USUAL + calls.machine.memory(),
-            _ => USUAL,
         }
     }
 

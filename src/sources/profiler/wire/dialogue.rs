@@ -20,6 +20,7 @@ use super::{
     self as wire, Command, Event, Hello, NULL, Open, Opened, ProtocolError, Settings, StreamKind,
     Uuid, Violation,
 };
+use crate::model::HeapSize;
 use crate::read::{Cursor, Order};
 use crate::sources::profiler::limits;
 
@@ -49,6 +50,16 @@ pub struct Dialogue {
     handler: CommandHandler,
     /// The last turn ended before all input was inflated.
     unfinished: bool,
+}
+
+impl HeapSize for Dialogue {
+    fn heap_size(&self) -> usize {
+        let gzip = match &self.source {
+            Input::Gzip(gzip) => INFLATE + gzip.1.heap_size(),
+            Input::Sniffing | Input::Plain => 0,
+        };
+        gzip + self.handler.streams.heap_size()
+    }
 }
 
 #[derive(Debug)]
@@ -108,15 +119,6 @@ impl Dialogue {
     #[must_use]
     pub const fn is_gzip(&self) -> bool {
         matches!(self.source, Input::Gzip(_))
-    }
-
-    /// Allocated bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        match &self.source {
-            Input::Gzip(gzip) => INFLATE + gzip.1.capacity(),
-            _ => 0,
-        }
     }
 
     /// Bytes of whole commands so far, inflated.

@@ -6,7 +6,7 @@ use super::Collector;
 use super::submit::show_names;
 use crate::contract::http::{ConnectionId, Request};
 use crate::contract::{Identity, Service};
-use crate::model::{Departure, Now};
+use crate::model::{Departure, HeapSize, Now};
 use crate::sources::zorka::limits::{REFUSED, SESSION_AGE};
 use crate::sources::zorka::meter::Meter;
 use crate::sources::zorka::session::{Agent, Kind, State, digits};
@@ -190,7 +190,7 @@ impl Collector {
                 Self::depart(now, &agent, &mut state, Departure::lost(SILENT));
                 self.directory.remove(&agent, &state.shown);
             }
-            let memory = state.memory();
+            let memory = size_of::<Agent>() + state.heap_size();
             state.charge.set(memory);
         }
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, MutexGuard};
 
 use super::{Collector, Endpoint, Outcome, Reply};
 use crate::contract::http::{Dropped, Request};
-use crate::model::{Charge, Now, Purpose};
+use crate::model::{Charge, HeapSize, Now, Purpose};
 use crate::sources::zorka::limits::{
     CHARGED_BODY, DECODING, NAME, SCRATCH, SESSION_ID, UNWRAPPED, WAITING, WAITING_BYTES,
 };
@@ -433,6 +433,8 @@ pub(super) struct Scratch {
     pub(super) records: SpanRecords,
 }
 
+crate::heap_size!(Scratch { body, copies, records });
+
 thread_local! {
     static FREE: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
@@ -441,8 +443,7 @@ thread_local! {
 pub(super) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
     let mut scratch = FREE.take().unwrap_or_default();
     let result = work(&mut scratch);
-    let Scratch { body, copies, records } = &*scratch;
-    if body.memory() + copies.memory() + records.memory() <= SCRATCH {
+    if scratch.heap_size() <= SCRATCH {
         FREE.set(Some(scratch));
     }
     result

@@ -12,6 +12,7 @@ use super::rows::{Layout, Of, Rows, clean};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
 use crate::meter::{NodeRow, ROOT, StackName, StackTimes};
+use crate::model::HeapSize;
 use crate::sources::zorka::limits::{CARRIED, CLASSES, METHOD_ROWS, STACK_DEPTH};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
@@ -61,6 +62,8 @@ pub(crate) struct Methods {
     /// Names that were used and not defined.
     unresolved: u64,
 }
+
+crate::heap_size!(Methods { slots, sums, touched, carried, name });
 
 impl Methods {
     /// `signatures`: names have the types of the arguments. `generation`: as of the agent's earlier
@@ -199,14 +202,6 @@ impl Methods {
         self.generation = (self.generation + 1) % GENERATIONS;
         (self.sums, self.touched, self.name) = (Vec::new(), Vec::new(), String::new());
     }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        (self.slots.capacity() + self.carried.capacity()) * (size_of::<(u64, i64)>() + 1)
-            + self.sums.capacity() * size_of::<Sums>()
-            + self.touched.capacity() * size_of::<u32>()
-            + self.name.capacity()
-    }
 }
 
 /// Writes `package.Class.method`, a number in place of each name that is not defined. Returns how
@@ -247,6 +242,12 @@ pub(crate) struct Stacks {
     /// Time by node that reported calls took beyond that of the call that made them, as ticks and
     /// steps of clocks cause: the node's next times are less by it.
     overdrawn: HashMap<u32, u64, RandomState>,
+}
+
+impl HeapSize for Stacks {
+    fn heap_size(&self) -> usize {
+        self.times.memory() + self.overdrawn.heap_size()
+    }
 }
 
 /// A record with an end, and where it was called.
@@ -341,11 +342,6 @@ impl Stacks {
             *self = Self::default();
         }
     }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.times.memory() + self.overdrawn.capacity() * (size_of::<(u32, u64)>() + 1)
-    }
 }
 
 const CLASS_ROWS: Layout<2> = Layout {
@@ -357,6 +353,8 @@ const CLASS_ROWS: Layout<2> = Layout {
 /// The classes of one agent.
 #[derive(Debug)]
 pub(crate) struct Exceptions(Rows<2>);
+
+crate::heap_size!(Exceptions { 0 });
 
 impl Default for Exceptions {
     fn default() -> Self {
@@ -397,11 +395,6 @@ impl Exceptions {
     /// Frees what an idle agent does not need.
     pub(crate) fn clear(&mut self, peer: &mut Peer) {
         self.0.clear(peer);
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.0.memory()
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Meter {
     last: Duration,
 }
 
+crate::heap_size!(Meter { name, sums });
+
 impl Meter {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
@@ -167,11 +169,6 @@ impl Meter {
                 self.sums = None;
             }
         }
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.name.len() + self.sums.as_ref().map_or(0, |sums| sums.memory())
     }
 }
 

@@ -12,7 +12,7 @@ use super::sql::{key, normalise};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
 use crate::meter::{Latency, MergedLatency, bucket_of};
-use crate::model::{RowItem, TableId};
+use crate::model::{HeapSize, RowItem, TableId};
 use crate::sources::zorka::limits::{DB_KINDS, STATEMENTS};
 use crate::sources::zorka::wire::AttributeValue;
 use crate::sources::zorka::{limits, metrics as m};
@@ -49,6 +49,8 @@ pub(crate) struct Rows<const N: usize> {
     /// The row for keys beyond the limit is bound.
     rest: bool,
 }
+
+crate::heap_size!([const N: usize] Rows<N> { slots, sums, touched });
 
 impl<const N: usize> Rows<N> {
     pub(crate) fn new(layout: Layout<N>) -> Self {
@@ -126,13 +128,6 @@ impl<const N: usize> Rows<N> {
             *self = Self::new(self.layout);
         }
     }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.slots.capacity() * (size_of::<(u64, u32)>() + 1)
-            + self.sums.capacity() * size_of::<[u64; N]>()
-            + self.touched.capacity() * size_of::<u32>()
-    }
 }
 
 /// Bytes of a name, at most.
@@ -184,6 +179,12 @@ struct Durations {
     recent: Latency<LONGEST>,
 }
 
+impl HeapSize for Durations {
+    fn heap_size(&self) -> usize {
+        self.recent.memory()
+    }
+}
+
 /// The types of one agent.
 #[derive(Debug)]
 pub(crate) struct Types {
@@ -194,6 +195,8 @@ pub(crate) struct Types {
     /// The rows of buckets are bound.
     bound: bool,
 }
+
+crate::heap_size!(Types { rows, each durations });
 
 impl Default for Types {
     fn default() -> Self {
@@ -293,13 +296,6 @@ impl Types {
         }
         *self = Self::default();
     }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.rows.memory()
-            + self.durations.capacity() * size_of::<Durations>()
-            + self.durations.iter().map(|of| of.recent.memory()).sum::<usize>()
-    }
 }
 
 /// Position of the bucket of a duration in ns.
@@ -358,6 +354,8 @@ pub(crate) struct Attributes {
     db: Rows<3>,
 }
 
+crate::heap_size!(Attributes { http, db });
+
 impl Default for Attributes {
     fn default() -> Self {
         Self { http: Rows::new(HTTP), db: Rows::new(DB) }
@@ -402,11 +400,6 @@ impl Attributes {
         self.http.clear(peer);
         self.db.clear(peer);
     }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.http.memory() + self.db.memory()
-    }
 }
 
 /// `2xx` of 200, as number or text.
@@ -431,6 +424,8 @@ const STATEMENT_ROWS: Layout<3> = Layout {
 /// The statements of one agent.
 #[derive(Debug)]
 pub(crate) struct Statements(Rows<3>);
+
+crate::heap_size!(Statements { 0 });
 
 impl Default for Statements {
     fn default() -> Self {
@@ -478,11 +473,6 @@ impl Statements {
     /// Frees what an idle agent does not need.
     pub(crate) fn clear(&mut self, peer: &mut Peer) {
         self.0.clear(peer);
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.0.memory()
     }
 }
 

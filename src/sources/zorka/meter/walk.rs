@@ -6,6 +6,7 @@ use super::methods::{Called, Exceptions, Methods, OUTERMOST, Stacks, unresolved}
 use super::rows::{Attributes, Known, SpanSums, Statements, Types, kind_of, text};
 use crate::contract::Peer;
 use crate::meter::MergedLatency;
+use crate::model::HeapSize;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
 use crate::sources::zorka::wire::{
@@ -61,6 +62,8 @@ pub(crate) struct Sums {
     path: Vec<Open>,
     found: Vec<Found>,
 }
+
+crate::heap_size!(Sums { methods, types, exceptions, attributes, statements, stacks, path, found });
 
 /// A body and what is known about it.
 #[derive(Clone, Copy, Debug)]
@@ -300,20 +303,7 @@ impl Sums {
 
     /// Nothing would be lost with this value: neither percentiles nor negative self time.
     pub(crate) fn is_empty(&self) -> bool {
-        self.memory() == size_of::<Self>()
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>()
-            + self.methods.memory()
-            + self.types.memory()
-            + self.exceptions.memory()
-            + self.attributes.memory()
-            + self.statements.as_ref().map_or(0, Statements::memory)
-            + self.stacks.as_ref().map_or(0, Stacks::memory)
-            + self.path.capacity() * size_of::<Open>()
-            + self.found.capacity() * size_of::<Found>()
+        self.heap_size() == 0
     }
 }
 
@@ -355,6 +345,8 @@ pub(crate) struct Copies {
     ranges: Vec<(u32, u32)>,
 }
 
+crate::heap_size!(Copies { ranges });
+
 impl Copies {
     /// Finds the copies of a body; those of an earlier body are dropped.
     pub(crate) fn find(&mut self, body: &TraceBody) {
@@ -389,11 +381,6 @@ impl Copies {
     pub(crate) fn contains(&self, record: u32) -> bool {
         let behind = self.ranges.partition_point(|(first, _)| *first <= record);
         behind.checked_sub(1).and_then(|n| self.ranges.get(n)).is_some_and(|(_, end)| record < *end)
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.ranges.capacity() * size_of::<(u32, u32)>()
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Draft {
     has: u64,
 }
 
+crate::heap_size!(Draft { text });
+
 impl Draft {
     /// Begins a new record.
     pub(super) fn clear(&mut self) {
@@ -87,11 +89,6 @@ impl Draft {
             });
         }
         peer.event(kind, stamp, flags, &params);
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.text.capacity()
     }
 }
 

@@ -56,6 +56,8 @@ pub(crate) struct SpanRecords {
     name: String,
 }
 
+crate::heap_size!(SpanRecords { shape, top, draft, shown, exceptions, name });
+
 impl SpanRecords {
     /// Reports the records of a body.
     pub(crate) fn emit(&mut self, spans: &Spans<'_>, allowed: &Allowed, peer: &mut Peer) {
@@ -74,16 +76,6 @@ impl SpanRecords {
         for exception in &spans.body.exceptions {
             self.exception(spans, exception, peer);
         }
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.shape.memory()
-            + self.top.memory()
-            + self.draft.memory()
-            + self.shown.capacity() * size_of::<(u32, u32, Role)>()
-            + self.exceptions.capacity() * size_of::<(u32, u32)>()
-            + self.name.capacity()
     }
 
     /// Finds the attributes that are shown.

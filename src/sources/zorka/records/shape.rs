@@ -34,6 +34,8 @@ pub(super) struct Shape {
     path: Vec<(u32, u32)>,
 }
 
+crate::heap_size!(Shape { spans, reports, path });
+
 impl Shape {
     /// Finds the counted spans of a body; those of an earlier body are dropped.
     pub(super) fn find(&mut self, body: &TraceBody, copies: &Copies) {
@@ -75,13 +77,6 @@ impl Shape {
             end(spans, span, n);
         }
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.spans.capacity() * size_of::<Counted>()
-            + self.reports.capacity() * size_of::<(u32, u32)>()
-            + self.path.capacity() * size_of::<(u32, u32)>()
-    }
 }
 
 /// The tree of a span ends before record `n`.
@@ -110,6 +105,8 @@ pub(super) struct Top {
     /// The methods that have a sum.
     methods: Vec<u32>,
 }
+
+crate::heap_size!(Top { low, high, methods });
 
 impl Top {
     /// Adds to the sum of a method; `own` is not 0.
@@ -178,13 +175,6 @@ impl Top {
             }
         }
         top.into_iter().filter(|(_, sum)| *sum > 0)
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.low.capacity() * size_of::<u64>()
-            + self.high.capacity() * (size_of::<(u32, u64)>() + 1)
-            + self.methods.capacity() * size_of::<u32>()
     }
 }
 

@@ -23,7 +23,7 @@ use super::names::Names;
 use super::wire::{AttributeValue, Dialect, NONE, TraceBody};
 use crate::contract::Peer;
 use crate::contract::http::ConnectionId;
-use crate::model::{Charge, Now};
+use crate::model::{Charge, HeapSize, Now};
 
 /// How an agent makes itself known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub(crate) struct Waiting {
     pub(crate) base64: bool,
 }
 
+crate::heap_size!(Waiting { trace_id, bytes });
+
 /// One session of an agent.
 #[derive(Debug)]
 pub(crate) struct Tables {
@@ -69,6 +71,9 @@ pub(crate) struct Tables {
     /// Time of the last request.
     pub(crate) used: Duration,
 }
+
+// Names have a charge of their own.
+crate::heap_size!(Tables { key });
 
 /// What an agent's lock protects.
 pub(crate) struct State {
@@ -111,6 +116,23 @@ pub(crate) struct State {
     /// Sessions opened since a time.
     opened: (Duration, u32),
     pub(crate) charge: Charge,
+}
+
+impl HeapSize for State {
+    fn heap_size(&self) -> usize {
+        [&self.wanted, &self.shown, &self.digits].map(|text| text.heap_size()).iter().sum::<usize>()
+            + self.facts.heap_size()
+            + self.tables.heap_size()
+            + self.tables.iter().map(HeapSize::heap_size).sum::<usize>()
+            + self.requests.heap_size()
+            + self.traces.heap_size()
+            + self.trace_ids.heap_size()
+            + self.connections.heap_size()
+            + self.meter.heap_size()
+            + self.peer.as_ref().map_or(0, |peer| peer.held().own)
+            + self.waiting.heap_size()
+            + self.waiting.iter().map(HeapSize::heap_size).sum::<usize>()
+    }
 }
 
 impl std::fmt::Debug for State {
@@ -267,21 +289,6 @@ impl State {
         self.opened.1 = self.opened.1.saturating_add(1);
         self.opened.1 > limits::OPENED
     }
-
-    /// Allocated bytes, without names, which have charges of their own.
-    pub(crate) fn memory(&self) -> usize {
-        let waiting: usize =
-            self.waiting.iter().map(|w| size_of::<Waiting>() + w.bytes.len()).sum();
-        size_of::<Agent>()
-            + self.tables.capacity() * size_of::<Tables>()
-            + self.requests.memory()
-            + self.traces.memory()
-            + self.trace_ids.memory()
-            + self.connections.capacity() * size_of::<(ConnectionId, u32)>()
-            + self.meter.memory()
-            + self.peer.as_ref().map_or(0, |peer| peer.held().own)
-            + waiting
-    }
 }
 
 /// What is known of an agent beside its session.
@@ -293,6 +300,8 @@ pub(crate) struct Facts {
     pub(crate) app: String,
     pub(crate) env: String,
 }
+
+crate::heap_size!(Facts { service, host, pid, app, env });
 
 impl Facts {
     /// Takes over what the attributes of a body say; `false`: nothing.
@@ -395,6 +404,8 @@ pub(crate) struct Recent<const N: usize> {
     next: usize,
 }
 
+crate::heap_size!([const N: usize] Recent<N> { hashes });
+
 impl<const N: usize> Recent<N> {
     pub(crate) fn contains(&self, hash: u64) -> bool {
         self.hashes.contains(&hash)
@@ -409,11 +420,6 @@ impl<const N: usize> Recent<N> {
             *place = hash;
         }
         self.next = (self.next + 1) % N;
-    }
-
-    /// Allocated bytes.
-    pub(crate) const fn memory(&self) -> usize {
-        self.hashes.capacity() * size_of::<u64>()
     }
 }
 

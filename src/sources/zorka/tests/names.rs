@@ -28,13 +28,13 @@ fn repeated_definitions_change_nothing_and_new_names_unbind() {
     names.define_symbol(1, b"a");
     names.define_method(1, 1, 2, 0);
     names.method(1).unwrap().slot = 5;
-    let before = names.memory();
+    let before = names.heap_size();
     for _ in 0..1000 {
         names.define_symbol(1, b"a");
         names.define_method(1, 1, 2, 0);
     }
     names.settle();
-    assert_eq!((names.memory(), names.method(1).unwrap().slot), (before, 5));
+    assert_eq!((names.heap_size(), names.method(1).unwrap().slot), (before, 5));
     names.define_symbol(2, b"late");
     names.settle();
     assert_eq!(names.method(1).unwrap().slot, UNBOUND, "its symbol has come");
@@ -57,13 +57,13 @@ fn texts_are_bounded_and_redefinitions_do_not_add_up() {
     for n in 0..1000 {
         names.define_symbol(1, format!("{n}{long}").as_bytes());
     }
-    assert!(names.memory() < 8 * SYMBOL_TEXT, "{}", names.memory());
+    assert!(names.heap_size() < 8 * SYMBOL_TEXT, "{}", names.heap_size());
     assert_eq!((names.symbol(2), names.symbols()), (Some("stays"), 2));
     assert!(names.symbol(1).unwrap().starts_with("999\u{e9}"));
     for id in 0..small(2 * SYMBOL_BYTES / SYMBOL_TEXT) {
         names.define_symbol(100 + id, format!("{id}{long}").as_bytes());
     }
-    assert!(names.rejected() > 0 && names.memory() <= 2 * SYMBOL_BYTES + (1 << 20));
+    assert!(names.rejected() > 0 && names.heap_size() <= 2 * SYMBOL_BYTES + (1 << 20));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn names_are_charged_to_the_budget() {
         names.define_symbol(id, &[b'x'; 50]);
     }
     assert!(names.rejected() > 90_000 && names.symbols() > 1000, "{}", names.symbols());
-    assert!(memory.held(Purpose::Definitions) >= names.memory());
+    assert!(memory.held(Purpose::Definitions) >= names.heap_size());
     assert!(memory.used() < 2 << 20);
     names.reset();
     assert_eq!(memory.used(), 0);
@@ -110,8 +110,8 @@ fn memory_follows_the_number_of_values() {
     for n in 0..10_000_u32 {
         ids.add(n.wrapping_mul(0x9e37_79b1), n);
     }
-    assert!(ids.memory() < 10_000 * 100, "{}", ids.memory());
+    assert!(ids.heap_size() < 10_000 * 100, "{}", ids.heap_size());
     let mut ids = ById::default();
     (0..1000_u32).for_each(|n| ids.add(u32::MAX - n, n));
-    assert!(ids.memory() < 1000 * 100, "{}", ids.memory());
+    assert!(ids.heap_size() < 1000 * 100, "{}", ids.heap_size());
 }

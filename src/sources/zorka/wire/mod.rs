@@ -13,6 +13,7 @@ pub use self::unwrap::{Content, Encoding, Unwrapped, field, unwrap};
 
 use self::items::Items;
 use super::limits;
+use crate::model::HeapSize;
 
 /// Bytes of the body, as start and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,10 +198,12 @@ pub struct TraceBody {
     pub(super) enclosing: Vec<u32>,
 }
 
+crate::heap_size!(TraceBody { records, spans, attributes, exceptions, enclosing });
+
 impl TraceBody {
     /// Empties the lists. Their memory is kept up to [`limits::KEPT`].
     pub fn clear(&mut self) {
-        if self.memory() > limits::KEPT {
+        if self.heap_size() > limits::KEPT {
             *self = Self::default();
         }
         let Self { records, spans, attributes, exceptions, enclosing, .. } = self;
@@ -212,19 +215,6 @@ impl TraceBody {
         let Self { references, unclosed, unknown, stray, backwards, skipped, .. } = self;
         (*references, *unclosed, *unknown) = (0, 0, 0);
         (*stray, *backwards, *skipped) = (0, 0, 0);
-    }
-
-    /// Bytes of memory.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        fn of<T>(list: &Vec<T>) -> usize {
-            list.capacity() * size_of::<T>()
-        }
-        of(&self.records)
-            + of(&self.spans)
-            + of(&self.attributes)
-            + of(&self.exceptions)
-            + of(&self.enclosing)
     }
 }
 

@@ -45,7 +45,7 @@ fn a_stack_has_the_names_of_the_records_around_it() {
     let rows = ["A.run", "A.run,B.go_it", "A.run,other"].map(|key| seen.cell(STACK_TIME, key));
     assert_eq!(rows, [Some(60), Some(70), Some(10)]);
     stacks.clear(&mut seen);
-    assert_eq!(stacks.memory(), 0);
+    assert_eq!(stacks.heap_size(), 0);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_full_tree_is_made_anew() {
         stacks.add(called, &records, &names, &mut seen);
     }
     stacks.report(&mut seen);
-    assert_eq!(stacks.memory(), 0);
+    assert_eq!(stacks.heap_size(), 0);
     let sum: u64 = seen.rows(STACK_TIME).into_values().sum();
     assert_eq!(sum, 10 * 8192);
 }

@@ -71,5 +71,5 @@ fn the_last_are_known() {
     let mut recent = Recent::<4>::default();
     (0..10).for_each(|n| recent.push(n));
     assert_eq!((0..12).filter(|n| recent.contains(*n)).collect::<Vec<_>>(), [6, 7, 8, 9]);
-    assert_eq!(recent.memory(), 32);
+    assert_eq!(recent.heap_size(), 32);
 }
