@@ -11,18 +11,12 @@ pub(super) mod trace;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use self::calls::{CallReader, CallVisitor};
-use self::gc::{GcPause, GcVisitor, LogLines};
-use self::phrases::{
-    DefinitionReader, DefinitionVisitor, DictionaryReader, PauseReader, PauseVisitor, Phrases,
-    ValueReader, ValueVisitor, WordVisitor,
-};
-use self::record::{
-    BigValue, Block, Call, Chunk, Definition, File, Observer, Pause, TagValue, TraceEvent,
-    TraceKind,
-};
-use self::scan::{DecodeError, Machine, Resume, Scan};
-use self::trace::{ShortEvents, TraceReader, TraceVisitor};
+use self::calls::CallReader;
+use self::gc::LogLines;
+use self::phrases::{DefinitionReader, DictionaryReader, PauseReader, Phrases, ValueReader};
+use self::record::{Block, Chunk, File, Observer, TagValue, TraceEvent, TraceKind};
+use self::scan::{DecodeError, Resume, Scan};
+use self::trace::{ShortEvents, TraceReader};
 use super::dictionary::shared::Interner;
 use super::dictionary::{Dictionary, Text};
 use super::wire::{Opened, StreamKind};
@@ -103,13 +97,8 @@ impl Stream {
         File { stream, name: &self.name, kind: self.kind, sequence: self.sequence }
     }
 
-    fn end<O: Observer + ?Sized>(
-        &mut self,
-        stream: usize,
-        words: &mut Dictionary,
-        observer: &mut O,
-    ) {
-        let torn = self.decoder.end(words, observer);
+    fn end<O: Observer + ?Sized>(&mut self, stream: usize, observer: &mut O) {
+        let torn = self.decoder.end(observer);
         self.counts.torn += u64::from(torn);
         observer.ended(&self.file(stream), torn);
     }
@@ -179,7 +168,7 @@ impl Streams {
         }
         let decoder = Decoder::new(opened.kind, opened.sequence);
         if let Some(stream) = self.streams.get_mut(opened.stream) {
-            stream.end(opened.stream, &mut self.words, observer);
+            stream.end(opened.stream, observer);
             (stream.decoder, stream.sequence) = (decoder, opened.sequence);
             (stream.chunks, stream.bytes) = (0, 0);
             stream.counts.rotations += 1;
@@ -225,7 +214,7 @@ impl Streams {
     /// The connection ends: all files end.
     pub fn close<O: Observer + ?Sized>(&mut self, observer: &mut O) {
         for (at, stream) in self.streams.iter_mut().enumerate() {
-            stream.end(at, &mut self.words, observer);
+            stream.end(at, observer);
         }
     }
 }
@@ -238,7 +227,7 @@ pub(crate) type ErrorAt = (u64, DecodeError);
 pub(crate) enum Decoder {
     Trace(Box<Resume<TraceReader>>),
     Calls(Box<Resume<CallReader>>),
-    Values(Box<Resume<ValueReader>>, BigKind),
+    Values(Box<Resume<ValueReader>>),
     Dictionary(Box<Resume<Phrases<DictionaryReader>>>),
     Suspend(Box<Resume<Phrases<PauseReader>>>),
     Params(Box<Resume<Phrases<DefinitionReader>>>),
@@ -260,29 +249,17 @@ impl HeapSize for Decoder {
     }
 }
 
-/// Stream and file of a value.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BigKind {
-    xml: bool,
-    file: u32,
-}
-
 impl Decoder {
     pub(crate) fn new(kind: StreamKind, sequence: i32) -> Self {
         let file = sequence.cast_unsigned().wrapping_add(1);
         let words =
             |positional| Box::new(Resume::new(Phrases::new(DictionaryReader::new(positional))));
+        let values = |xml| Self::Values(Box::new(Resume::new(ValueReader::new(xml, file))));
         match kind {
             StreamKind::Trace => Self::Trace(Box::new(Resume::new(TraceReader::new(file)))),
             StreamKind::Calls => Self::Calls(Box::new(Resume::new(CallReader::default()))),
-            StreamKind::Xml => Self::Values(
-                Box::new(Resume::new(ValueReader::default())),
-                BigKind { xml: true, file },
-            ),
-            StreamKind::Sql => Self::Values(
-                Box::new(Resume::new(ValueReader::default())),
-                BigKind { xml: false, file },
-            ),
+            StreamKind::Xml => values(true),
+            StreamKind::Sql => values(false),
             StreamKind::Dictionary => Self::Dictionary(words(false)),
             StreamKind::PosDictionary => Self::Dictionary(words(true)),
             StreamKind::Suspend => Self::Suspend(Box::new(Resume::new(Phrases::default()))),
@@ -296,11 +273,8 @@ impl Decoder {
     fn rest(&mut self) {
         match self {
             Self::Trace(trace) => trace.rest(),
-            Self::Calls(calls) => {
-                calls.rest();
-                calls.machine.rest();
-            }
-            Self::Values(values, _) => values.rest(),
+            Self::Calls(calls) => calls.rest(),
+            Self::Values(values) => values.rest(),
             Self::Dictionary(dictionary) => dictionary.rest(),
             Self::Suspend(suspend) => suspend.rest(),
             Self::Params(params) => params.rest(),
@@ -314,19 +288,16 @@ impl Decoder {
         words: &mut Dictionary,
         observer: &mut O,
     ) -> Result<(), ErrorAt> {
+        let out = &mut Output { observer, words };
         match self {
-            Self::Trace(trace) => feed(trace, bytes, &mut ToObserver { observer, words }),
-            Self::Calls(calls) => feed(calls, bytes, &mut ToObserver { observer, words }),
-            Self::Values(values, kind) => {
-                feed(values, bytes, &mut ValuesToObserver { observer, kind: *kind })
-            }
-            Self::Dictionary(dictionary) => {
-                feed(dictionary, bytes, &mut ToObserver { observer, words })
-            }
-            Self::Suspend(suspend) => feed(suspend, bytes, &mut ToObserver { observer, words }),
-            Self::Params(params) => feed(params, bytes, &mut ToObserver { observer, words }),
+            Self::Trace(trace) => trace.feed(bytes, out),
+            Self::Calls(calls) => calls.feed(bytes, out),
+            Self::Values(values) => values.feed(bytes, out),
+            Self::Dictionary(dictionary) => dictionary.feed(bytes, out),
+            Self::Suspend(suspend) => suspend.feed(bytes, out),
+            Self::Params(params) => params.feed(bytes, out),
             Self::Gc(lines) => {
-                lines.feed(bytes, &mut ToObserver { observer, words });
+                lines.feed(bytes, &mut |pause| out.observer.gc_pause(pause));
                 Ok(())
             }
             Self::Opaque | Self::Broken => Ok(()),
@@ -334,22 +305,16 @@ impl Decoder {
     }
 
     /// The file ends; true if it ends within a record.
-    pub(crate) fn end<O: Observer + ?Sized>(
-        &mut self,
-        words: &mut Dictionary,
-        observer: &mut O,
-    ) -> bool {
-        let mut visitor = ToObserver { observer, words };
-        // The type of the visitor does not matter here.
+    pub(crate) fn end<O: Observer + ?Sized>(&mut self, observer: &mut O) -> bool {
         match std::mem::replace(self, Self::Opaque) {
-            Self::Trace(trace) => !trace.is_whole::<ToObserver<'_, O>>(),
-            Self::Calls(calls) => !calls.is_whole::<ToObserver<'_, O>>(),
-            Self::Values(values, _) => !values.is_whole::<ValuesToObserver<'_, O>>(),
-            Self::Dictionary(dictionary) => !dictionary.is_whole::<ToObserver<'_, O>>(),
-            Self::Suspend(suspend) => !suspend.is_whole::<ToObserver<'_, O>>(),
-            Self::Params(params) => !params.is_whole::<ToObserver<'_, O>>(),
+            Self::Trace(trace) => !trace.is_whole(),
+            Self::Calls(calls) => !calls.is_whole(),
+            Self::Values(values) => !values.is_whole(),
+            Self::Dictionary(dictionary) => !dictionary.is_whole(),
+            Self::Suspend(suspend) => !suspend.is_whole(),
+            Self::Params(params) => !params.is_whole(),
             Self::Gc(mut lines) => {
-                lines.end(&mut visitor);
+                lines.end(&mut |pause| observer.gc_pause(pause));
                 false
             }
             Self::Opaque | Self::Broken => false,
@@ -357,26 +322,14 @@ impl Decoder {
     }
 }
 
-fn feed<M: Machine<V>, V>(
-    resume: &mut Resume<M>,
-    bytes: &[u8],
-    visitor: &mut V,
-) -> Result<(), ErrorAt> {
-    resume.feed(bytes, visitor).map_err(|why| (resume.offset(), why))
-}
-
-/// Passes records that need no state but the dictionary.
-struct ToObserver<'a, O: ?Sized> {
+/// Takes the records of a file.
+pub(crate) struct Output<'a, O: ?Sized> {
     observer: &'a mut O,
     words: &'a mut Dictionary,
 }
 
-impl<O: Observer + ?Sized> TraceVisitor for ToObserver<'_, O> {
-    #[inline]
-    fn block(&mut self, block: &Block) {
-        self.observer.trace_block(block);
-    }
-
+impl<O: Observer + ?Sized> Output<'_, O> {
+    /// An event of a trace's block.
     // Each call has about a dozen events: inlining keeps an event in registers.
     #[inline(always)]
     fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
@@ -389,11 +342,7 @@ impl<O: Observer + ?Sized> TraceVisitor for ToObserver<'_, O> {
         self.observer.trace_event(block, event, self.words);
     }
 
-    #[inline(always)]
-    fn wants_events(&self) -> bool {
-        self.observer.wants_trace_events()
-    }
-
+    /// Reads [`ShortEvents`] of a block, of which the last one was at `time_ms`; returns their number.
     #[inline(always)]
     fn short_events(&mut self, block: &Block, scan: &mut Scan<'_>, time_ms: &mut i64) -> u32 {
         let mut events = ShortEvents::new(scan.rest(), *time_ms, self.words);
@@ -403,60 +352,13 @@ impl<O: Observer + ?Sized> TraceVisitor for ToObserver<'_, O> {
         events.counts.all()
     }
 
-    #[inline]
-    fn block_end(&mut self, block: &Block, events: u32) {
-        self.observer.trace_block_end(block, events);
-    }
-}
-
-impl<O: Observer + ?Sized> WordVisitor for ToObserver<'_, O> {
+    /// A word; `None`: it has the next id.
     fn word(&mut self, id: Option<u32>, word: Text<'_>) {
         let (id, taken) = self.words.put(id, word);
         self.observer.word(id, self.words.get(id).filter(|_| taken), self.words);
         if let Some(calls) = self.words.late_lost_calls(id) {
             self.observer.calls_lost(calls);
         }
-    }
-}
-
-impl<O: Observer + ?Sized> PauseVisitor for ToObserver<'_, O> {
-    fn pause(&mut self, pause: Pause) {
-        self.observer.pause(&pause);
-    }
-}
-
-impl<O: Observer + ?Sized> DefinitionVisitor for ToObserver<'_, O> {
-    fn definition(&mut self, definition: &Definition<'_>) {
-        self.observer.definition(definition);
-    }
-}
-
-impl<O: Observer + ?Sized> GcVisitor for ToObserver<'_, O> {
-    fn gc_pause(&mut self, pause: &GcPause<'_>) {
-        self.observer.gc_pause(pause);
-    }
-}
-
-impl<O: Observer + ?Sized> CallVisitor for ToObserver<'_, O> {
-    fn thread(&mut self, name: Text<'_>) -> Option<Arc<str>> {
-        self.words.share(name)
-    }
-
-    #[inline(always)]
-    fn call(&mut self, call: &Call<'_>) {
-        self.observer.call(call, self.words);
-    }
-}
-
-struct ValuesToObserver<'a, O: ?Sized> {
-    observer: &'a mut O,
-    kind: BigKind,
-}
-
-impl<O: Observer + ?Sized> ValueVisitor for ValuesToObserver<'_, O> {
-    fn value(&mut self, offset: u64, text: Text<'_>) {
-        let value = BigValue { file: self.kind.file, offset, text };
-        if self.kind.xml { self.observer.xml(&value) } else { self.observer.sql(&value) }
     }
 }
 

@@ -12,6 +12,8 @@
 //! anywhere: a [`Machine`] reads whole tokens, and [`Resume`] keeps the start of a cut token, less
 //! than [`limits::TOKEN`] bytes, until the next payload.
 
+use super::record::Observer;
+use super::{ErrorAt, Output};
 use crate::sources::profiler::dictionary::Text;
 use crate::sources::profiler::limits;
 
@@ -226,16 +228,24 @@ pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     }
 }
 
-/// A state machine that decodes one kind of stream. `V` receives its records.
-pub(crate) trait Machine<V: ?Sized> {
+/// A state machine that decodes one kind of stream. [`Output`] takes its
+/// records.
+pub(crate) trait Machine {
     /// Reads tokens until the next one is not whole. [`limits::TOKEN`] bytes always contain a whole
     /// token.
     ///
     /// The input is gone after the return, so the machine copies what it still needs.
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError>;
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError>;
 
     /// True between records: the stream may end here.
     fn at_boundary(&self) -> bool;
+
+    /// Frees memory that an idle connection does not need.
+    fn rest(&mut self) {}
 }
 
 /// Feeds a machine with the payloads of one file.
@@ -244,11 +254,11 @@ pub(crate) struct Resume<M> {
     pub(crate) machine: M,
     /// The start of the token that the last payload has cut.
     tail: Vec<u8>,
-    /// File offset behind the last whole token.
+    /// File offset behind the last whole token, or of the error.
     taken: u64,
 }
 
-impl<M> Resume<M> {
+impl<M: Machine> Resume<M> {
     pub(crate) const fn new(machine: M) -> Self {
         Self { machine, tail: Vec::new(), taken: 0 }
     }
@@ -256,36 +266,35 @@ impl<M> Resume<M> {
     /// Frees memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
         self.tail.shrink_to_fit();
-    }
-
-    /// File offset of the token that is being read, or of the error.
-    pub(crate) const fn offset(&self) -> u64 {
-        self.taken
+        self.machine.rest();
     }
 
     /// True if the file may end here.
-    pub(crate) fn is_whole<V: ?Sized>(&self) -> bool
-    where
-        M: Machine<V>,
-    {
+    pub(crate) fn is_whole(&self) -> bool {
         self.tail.is_empty() && self.machine.at_boundary()
     }
 
-    /// Decodes the next payload of the file. Must not be called after an error.
-    pub(crate) fn feed<V: ?Sized>(
+    /// Decodes the next payload of the file. Must not be called after an error, which comes with its
+    /// offset in the file.
+    pub(crate) fn feed<O: Observer + ?Sized>(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Output<'_, O>,
+    ) -> Result<(), ErrorAt> {
+        self.decode(bytes, out).map_err(|why| (self.taken, why))
+    }
+
+    fn decode<O: Observer + ?Sized>(
         &mut self,
         mut bytes: &[u8],
-        visitor: &mut V,
-    ) -> Result<(), DecodeError>
-    where
-        M: Machine<V>,
-    {
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
         while !self.tail.is_empty() {
             // The cut token, joined with as many bytes as a token can have.
             let held = self.tail.len();
             let (joined, rest) = bytes.split_at(bytes.len().min(limits::TOKEN - held));
             self.tail.extend_from_slice(joined);
-            let taken = Self::run(&mut self.machine, &mut self.taken, &self.tail, visitor)?;
+            let taken = Self::run(&mut self.machine, &mut self.taken, &self.tail, out)?;
             if let Some(into) = taken.checked_sub(held) {
                 self.tail.clear();
                 (_, bytes) = bytes.split_at(into);
@@ -296,7 +305,7 @@ impl<M> Resume<M> {
                 bytes = rest;
             }
         }
-        let taken = Self::run(&mut self.machine, &mut self.taken, bytes, visitor)?;
+        let taken = Self::run(&mut self.machine, &mut self.taken, bytes, out)?;
         let (_, cut) = bytes.split_at(taken);
         if cut.len() > limits::TOKEN {
             return Err(DecodeError::Token);
@@ -308,17 +317,14 @@ impl<M> Resume<M> {
         Ok(())
     }
 
-    fn run<V: ?Sized>(
+    fn run<O: Observer + ?Sized>(
         machine: &mut M,
         offset: &mut u64,
         bytes: &[u8],
-        visitor: &mut V,
-    ) -> Result<usize, DecodeError>
-    where
-        M: Machine<V>,
-    {
+        out: &mut Output<'_, O>,
+    ) -> Result<usize, DecodeError> {
         let mut scan = Scan::new(bytes, *offset);
-        let result = machine.step(&mut scan, visitor);
+        let result = machine.step(&mut scan, out);
         *offset = scan.offset();
         result.map(|()| bytes.len() - scan.rest().len())
     }

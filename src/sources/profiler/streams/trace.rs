@@ -12,25 +12,11 @@
 //! for the first event of a block. If bit 7 is set, a varint with the bits from 5 on follows. The
 //! distance is a signed 32-bit number.
 
-use super::record::{Block, Reference, TagValue, TraceEvent, TraceKind};
+use super::Output;
+use super::record::{Block, Observer, Reference, TagValue, TraceEvent, TraceKind};
 use super::scan::{DecodeError, Machine, Numbers, Scan, TextReader};
 use crate::sources::profiler::dictionary::{Dictionary, Text};
 use crate::sources::profiler::limits;
-
-/// Receives events.
-pub(crate) trait TraceVisitor {
-    /// A block begins.
-    fn block(&mut self, block: &Block);
-    /// An event of the block.
-    fn event(&mut self, block: &Block, event: &TraceEvent<'_>);
-    /// Whether all events shall come as [`event`](Self::event).
-    fn wants_events(&self) -> bool;
-    /// Reads [`ShortEvents`](super::short_event::ShortEvents) of the block, of which the last one was
-    /// at `time_ms`; returns their number.
-    fn short_events(&mut self, block: &Block, scan: &mut Scan<'_>, time_ms: &mut i64) -> u32;
-    /// The block ends.
-    fn block_end(&mut self, block: &Block, events: u32);
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expect {
@@ -71,8 +57,12 @@ impl TraceReader {
     }
 }
 
-impl<V: TraceVisitor + ?Sized> Machine<V> for TraceReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
+impl Machine for TraceReader {
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
         loop {
             match self.expect {
                 Expect::Header => {
@@ -93,11 +83,11 @@ impl<V: TraceVisitor + ?Sized> Machine<V> for TraceReader {
                     };
                     (self.events, self.time_ms) = (0, self.jvm_start_ms);
                     *scan = token;
-                    visitor.block(&self.block);
+                    out.observer.trace_block(&self.block);
                     self.expect = Expect::Event;
                 }
                 Expect::Event => {
-                    if !self.events(scan, visitor)? {
+                    if !self.events(scan, out)? {
                         return Ok(());
                     }
                 }
@@ -106,7 +96,7 @@ impl<V: TraceVisitor + ?Sized> Machine<V> for TraceReader {
                     let value =
                         if indexed { TagValue::Indexed(text) } else { TagValue::Inline(text) };
                     let kind = TraceKind::Tag { param, value };
-                    visitor.event(
+                    out.event(
                         &self.block,
                         &TraceEvent { index: self.events, time_ms: self.time_ms, kind },
                     );
@@ -134,15 +124,15 @@ impl TraceReader {
     /// Reads events. `false`: the next event is not whole. `true`: the state has changed, to a
     /// string that arrives in pieces or to the end of the block.
     #[inline]
-    fn events<V: TraceVisitor + ?Sized>(
+    fn events<O: Observer + ?Sized>(
         &mut self,
         scan: &mut Scan<'_>,
-        visitor: &mut V,
+        out: &mut Output<'_, O>,
     ) -> Result<bool, DecodeError> {
         let (mut index, mut time_ms) = (self.events, self.time_ms);
         let result = loop {
-            if !visitor.wants_events() {
-                let count = visitor.short_events(&self.block, scan, &mut time_ms);
+            if !out.observer.wants_trace_events() {
+                let count = out.short_events(&self.block, scan, &mut time_ms);
                 index = index.saturating_add(count);
             }
             let mut token = *scan;
@@ -179,13 +169,13 @@ impl TraceReader {
                 },
                 _ => {
                     *scan = token;
-                    visitor.block_end(&self.block, index);
+                    out.observer.trace_block_end(&self.block, index);
                     self.expect = Expect::Block;
                     break Ok(true);
                 }
             };
             (*scan, time_ms) = (token, at_ms);
-            visitor.event(&self.block, &TraceEvent { index, time_ms, kind });
+            out.event(&self.block, &TraceEvent { index, time_ms, kind });
             index = index.saturating_add(1);
         };
         (self.events, self.time_ms) = (index, time_ms);

@@ -1,10 +1,10 @@
-use super::{GcPause, GcVisitor, Heap, LogLines, limits, parse};
+use super::{GcPause, Heap, LogLines, limits, parse};
 
 #[derive(Debug, Default, PartialEq)]
 struct Told(Vec<(u32, String, u64)>);
 
-impl GcVisitor for Told {
-    fn gc_pause(&mut self, pause: &GcPause<'_>) {
+impl Told {
+    fn add(&mut self, pause: &GcPause<'_>) {
         self.0.push((pause.number, pause.kind.into(), pause.duration_ns));
     }
 }
@@ -78,9 +78,9 @@ fn pieces_make_no_difference_and_long_lines_are_passed_over() {
         .into();
     for piece in [1, 2, 7, 64, 1000, text.len()] {
         let (mut lines, mut told) = (LogLines::default(), Told::default());
-        text.as_bytes().chunks(piece).for_each(|p| lines.feed(p, &mut told));
+        text.as_bytes().chunks(piece).for_each(|p| lines.feed(p, &mut |pause| told.add(pause)));
         assert_eq!(told.0.len(), 3, "the last line has not ended");
-        lines.end(&mut told);
+        lines.end(&mut |pause| told.add(pause));
         assert_eq!(told.0, want, "pieces of {piece}");
     }
 }
