@@ -195,7 +195,7 @@ pub struct TraceBody {
     /// (docs/protocols/zorka.md 6.2).
     pub skipped: u32,
     /// The enclosing span of each of `spans`, for upward attributes.
-    pub(super) enclosing: Vec<u32>,
+    enclosing: Vec<u32>,
 }
 
 crate::heap_size!(TraceBody { records, spans, attributes, exceptions, enclosing });

@@ -6,7 +6,7 @@ use test_kit::zorka::{Captured, capture, corpus, fib};
 
 use super::*;
 use crate::contract::Recorded;
-use crate::model::{RowItem, Stamp};
+use crate::model::{HeapSize, RowItem, Stamp};
 use crate::sources::Source;
 use crate::sources::zorka::Zorka;
 use crate::sources::zorka::wire::{self, Begin, Content, Definition, FLAG_ERROR, Record, unwrap};
