@@ -11,11 +11,12 @@ pub use self::pack::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_parameter_name};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::accounting::{Accounting, Marks, REST, clean, is_loss_report};
+use self::accounting::{Accounting, Marks, REST, is_loss_report};
 use self::pack::CallRecords;
 use self::pending::{PendingBudget, PendingCall, PendingCalls};
 use self::stacks::Stacks;
 use super::dictionary::Dictionary;
+use super::limits;
 use super::metrics::{self as m, ns};
 use super::streams::gc::GcPause;
 use super::streams::record::{
@@ -26,8 +27,8 @@ use super::streams::trace::{ShortEvents, StepCounts, StepVisitor};
 use super::wire::{Hello, Opened, PodName};
 use crate::contract::{EventParam, Identity, Peer, Service};
 use crate::events::flags::POINT;
-use crate::meter::MergedLatencies;
-use crate::model::{Now, RowItem, Stamp, Value};
+use crate::meter::{MergedLatencies, clean};
+use crate::model::{HeapSize, Now, Stamp, Value};
 
 /// Bytes of one part of an instance name, at most.
 const NAME_PART: usize = 100;
@@ -44,7 +45,8 @@ pub(crate) struct PodMetrics {
     address: String,
     name: String,
     accounting: Accounting,
-    streams: Vec<StreamCounters>,
+    /// Streams with a row: their numbers are slots.
+    streams: usize,
     stacks: Option<Stacks>,
     pending: PendingCalls,
     records: CallRecords,
@@ -61,29 +63,7 @@ pub(crate) struct PodMetrics {
     idle: u8,
 }
 
-crate::heap_size!(PodMetrics {
-    address,
-    name,
-    accounting,
-    streams,
-    stacks,
-    pending,
-    records,
-    scratch
-});
-
-#[derive(Clone, Copy, Debug, Default)]
-struct StreamCounters {
-    sums: [u64; 4],
-}
-
-impl StreamCounters {
-    fn add(&mut self, item: RowItem, more: u64) {
-        if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
-            *sum += more;
-        }
-    }
-}
+crate::heap_size!(PodMetrics { address, name, accounting, stacks, pending, records, scratch });
 
 /// Observes one read of a connection.
 pub(crate) struct PodObserver<'a> {
@@ -104,7 +84,7 @@ impl PodMetrics {
             address,
             name: String::new(),
             accounting: Accounting::default(),
-            streams: Vec::new(),
+            streams: 0,
             stacks: stacks.then(Stacks::default),
             pending: PendingCalls::new(pending),
             records: CallRecords::new(parameters),
@@ -123,17 +103,9 @@ impl PodMetrics {
     pub(crate) fn report(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
         self.release_calls(now, words, peer, end);
         if end {
-            self.accounting.methods.expire(now.monotonic, true);
+            self.accounting.methods.expire(now.monotonic, true, peer);
         }
         self.accounting.report(peer);
-        for (slot, stream) in (0..).zip(&mut self.streams) {
-            for (item, sum) in m::STREAM_ITEMS.into_iter().zip(&mut stream.sums) {
-                let more = std::mem::take(sum);
-                if more > 0 {
-                    peer.row_add(slot, item, more);
-                }
-            }
-        }
         if self.words != words.len() {
             self.words = words.len();
             peer.set(m::WORDS, words.len() as u64);
@@ -158,18 +130,20 @@ impl PodMetrics {
                 }
                 accounting.call(call, entry.ids(), marks, now, words, peer);
             }
-            accounting.counters.add(m::NAMELESS, (!marks.named).into());
+            peer.add(m::NAMELESS, (!marks.named).into());
             records.emit(entry, accounting.methods.name(entry.method), words, peer);
         });
     }
 
     /// A second has passed. Returns true once when the agent falls silent.
     pub(crate) fn tick(&mut self, now: Now, words: &Dictionary, peer: &mut Peer) -> bool {
-        self.scratch.shrink();
-        self.accounting.methods.expire(now.monotonic, false);
+        if self.scratch.heap_size() > limits::IDLE_BUFFER {
+            self.scratch = PendingCall::default();
+        }
+        self.accounting.methods.expire(now.monotonic, false, peer);
         self.report(now, words, peer, false);
         self.stacks.iter_mut().for_each(|s| s.report(words, peer, false));
-        self.accounting.report_second(now, peer);
+        self.accounting.show_percentiles(now, peer);
         self.idle = self.idle.saturating_add(1);
         let silent = self.idle == IDLE;
         if silent {
@@ -184,13 +158,7 @@ impl PodMetrics {
     pub(crate) fn close(&mut self, now: Now, words: &Dictionary, peer: &mut Peer) {
         self.report(now, words, peer, true);
         self.stacks.iter_mut().for_each(|s| s.report(words, peer, true));
-        self.accounting.report_second(now, peer);
-    }
-}
-
-impl PodObserver<'_> {
-    fn stream(&mut self, stream: usize) -> Option<&mut StreamCounters> {
-        self.pod.streams.get_mut(stream)
+        self.accounting.show_percentiles(now, peer);
     }
 }
 
@@ -250,27 +218,24 @@ impl Observer for PodObserver<'_> {
 
     fn opened(&mut self, opened: &Opened<'_>) {
         let Ok(slot) = u32::try_from(opened.stream) else { return };
-        if self.pod.streams.len() <= opened.stream {
-            self.pod.streams.resize(opened.stream + 1, StreamCounters::default());
+        if self.pod.streams <= opened.stream {
+            self.pod.streams = opened.stream + 1;
             let key = format!("{}::{}", self.pod.name, clean(opened.name, NAME_PART));
             self.peer.row(m::STREAMS, slot, Some(&key));
             for item in m::STREAM_ITEMS {
                 self.peer.row_add(slot, item, 0);
             }
         }
-        if let Some(counters) = self.stream(opened.stream) {
-            counters.add(m::STREAM_ROTATIONS, opened.again.into());
-        }
+        self.peer.row_add(slot, m::STREAM_ROTATIONS, opened.again.into());
         self.pod.message = true;
     }
 
     fn chunk(&mut self, chunk: &Chunk<'_>) {
         self.pod.idle = 0;
         let size = chunk.size as u64;
-        if let Some(counters) = self.stream(chunk.file.stream) {
-            counters.add(m::STREAM_BYTES, size);
-            counters.add(m::STREAM_CHUNKS, 1);
-        }
+        let slot = slot(&chunk.file);
+        self.peer.row_add(slot, m::STREAM_BYTES, size);
+        self.peer.row_add(slot, m::STREAM_CHUNKS, 1);
         // Up to a third of a pod's records, and few watch the protocol.
         if self.peer.is_watched(m::CHUNK) {
             let params = [
@@ -312,8 +277,8 @@ impl Observer for PodObserver<'_> {
 
     fn pause(&mut self, pause: &Pause) {
         let took = ns(pause.duration_ms.into());
-        self.pod.accounting.counters.add(m::SUSPENDS, 1);
-        self.pod.accounting.counters.add(m::SUSPEND_TIME, took);
+        self.peer.add(m::SUSPENDS, 1);
+        self.peer.add(m::SUSPEND_TIME, took);
         if took > self.pod.longest_pause {
             self.pod.longest_pause = took;
             self.peer.set(m::SUSPEND_MAX, took);
@@ -323,7 +288,7 @@ impl Observer for PodObserver<'_> {
     }
 
     fn trace_block(&mut self, _: &Block) {
-        self.pod.accounting.counters.add(m::TRACE_BLOCKS, 1);
+        self.peer.add(m::TRACE_BLOCKS, 1);
     }
 
     fn wants_trace_events(&self) -> bool {
@@ -338,7 +303,7 @@ impl Observer for PodObserver<'_> {
             TraceKind::Exit => counts.exits = 1,
             TraceKind::Tag { .. } => counts.tags = 1,
         }
-        self.pod.accounting.counters.trace(counts);
+        self.count_steps(counts);
     }
 
     #[inline]
@@ -347,11 +312,11 @@ impl Observer for PodObserver<'_> {
         if !stacks.is_some_and(|stacks| stacks.short_events(block, events)) {
             events.read(&mut OnlyCounted);
         }
-        self.pod.accounting.counters.trace(events.counts());
+        self.count_steps(events.counts());
     }
 
     fn calls_lost(&mut self, calls: u64) {
-        self.pod.accounting.counters.add(m::CORRUPTED, calls);
+        self.peer.add(m::CORRUPTED, calls);
     }
 
     fn word(&mut self, id: u32, word: Option<&Arc<str>>, words: &Dictionary) {
@@ -369,29 +334,27 @@ impl Observer for PodObserver<'_> {
 
     fn dictionary_reset(&mut self) {
         self.pod.loss_report = None;
-        self.pod.accounting.reset_dictionary();
+        self.pod.accounting.reset_dictionary(self.peer);
         self.pod.stacks.iter_mut().for_each(Stacks::reset_dictionary);
         self.pod.records.reset_dictionary();
     }
 
     fn xml(&mut self, _: &BigValue<'_>) {
-        self.pod.accounting.counters.add(m::XML_VALUES, 1);
+        self.peer.add(m::XML_VALUES, 1);
     }
 
     fn sql(&mut self, _: &BigValue<'_>) {
-        self.pod.accounting.counters.add(m::SQL_VALUES, 1);
+        self.peer.add(m::SQL_VALUES, 1);
     }
 
     fn gc_pause(&mut self, pause: &GcPause<'_>) {
-        self.pod.accounting.counters.add(m::GC_COUNT, 1);
-        self.pod.accounting.counters.add(m::GC_TIME, pause.duration_ns);
+        self.peer.add(m::GC_COUNT, 1);
+        self.peer.add(m::GC_TIME, pause.duration_ns);
     }
 
     fn corrupt(&mut self, file: &File<'_>, at: u64, why: DecodeError) {
-        self.pod.accounting.counters.add(m::ERROR_CORRUPT, 1);
-        if let Some(counters) = self.stream(file.stream) {
-            counters.add(m::STREAM_ERRORS, 1);
-        }
+        self.peer.add(m::ERROR_CORRUPT, 1);
+        self.peer.row_add(slot(file), m::STREAM_ERRORS, 1);
         let line = format!(
             "stream {} cannot be read behind byte {at}: {why}",
             clean(file.name, NAME_PART)
@@ -400,13 +363,28 @@ impl Observer for PodObserver<'_> {
     }
 
     fn ended(&mut self, _: &File<'_>, torn: bool) {
-        self.pod.accounting.counters.add(m::ERROR_TORN, torn.into());
+        self.peer.add(m::ERROR_TORN, torn.into());
     }
 
     fn flush(&mut self) {
-        self.pod.accounting.counters.add(m::FLUSHES, 1);
+        self.peer.add(m::FLUSHES, 1);
         self.pod.message = true;
     }
+}
+
+impl PodObserver<'_> {
+    /// Counts events of the trace.
+    fn count_steps(&mut self, counts: StepCounts) {
+        self.peer.add(m::TRACE_ENTERS, counts.enters.into());
+        self.peer.add(m::TRACE_EXITS, counts.exits.into());
+        self.peer.add(m::TRACE_TAGS, counts.tags.into());
+        self.peer.add(m::TRACE_EVENTS, counts.all().into());
+    }
+}
+
+/// The slot of the row of a file's stream: there are few.
+fn slot(file: &File<'_>) -> u32 {
+    u32::try_from(file.stream).unwrap_or_default()
 }
 
 /// Events that no stack gets.

@@ -10,7 +10,7 @@ use crate::contract::{ParamId, Peer};
 use crate::events::flags::POINT;
 use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
 use crate::model::{
-    HeapSize, MetricSpec, ParamItem, Place, Pmid, Semantics, Stamp, Units, ValueType, component,
+    MetricSpec, ParamItem, Place, Pmid, Semantics, Stamp, Units, ValueType, component,
 };
 use crate::sources::profiler::dictionary::{ASCII, Dictionary, KnownWord, Text};
 use crate::sources::profiler::metrics::{KNOWN, P_PARAMETERS, ns};
@@ -242,14 +242,7 @@ pub(super) struct Headers {
     beginnings: Box<[Beginning; BEGINNINGS]>,
 }
 
-impl HeapSize for Headers {
-    fn heap_size(&self) -> usize {
-        let templates = self.beginnings.iter().filter_map(|b| b.template.as_ref());
-        self.slots.heap_size()
-            + size_of_val(&*self.beginnings)
-            + templates.map(RecordTemplate::memory).sum::<usize>()
-    }
-}
+crate::heap_size!(Headers { slots, beginnings });
 
 /// Beginnings of records that a connection keeps: few methods are roots.
 const BEGINNINGS: usize = 32;
@@ -262,6 +255,8 @@ struct Beginning {
     thread: Option<Arc<str>>,
     template: Option<RecordTemplate>,
 }
+
+crate::heap_size!(Beginning { template });
 
 impl Beginning {
     #[inline(always)]

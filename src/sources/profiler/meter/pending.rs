@@ -68,13 +68,6 @@ impl PendingCall {
         self.uncounted = None;
     }
 
-    /// Frees the memory of a large call.
-    pub(crate) fn shrink(&mut self) {
-        if self.text.capacity() > limits::IDLE_BUFFER {
-            (self.text, self.params) = (String::new(), Vec::new());
-        }
-    }
-
     /// Whether the call has parameter `id`.
     pub(crate) fn has(&self, id: u32) -> bool {
         self.params.iter().any(|(p, _)| *p == id)

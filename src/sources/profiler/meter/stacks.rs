@@ -95,7 +95,7 @@ impl HeapSize for Stacks {
     /// With the usual number of frames for each thread.
     fn heap_size(&self) -> usize {
         const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>();
-        self.times.memory() + self.threads.capacity() * THREAD + self.by_id.heap_size()
+        self.times.heap_size() + self.threads.capacity() * THREAD + self.by_id.heap_size()
     }
 }
 

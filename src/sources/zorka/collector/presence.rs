@@ -94,7 +94,7 @@ impl Collector {
         }
         if let Some(peer) = &mut state.peer {
             peer.at(now);
-            state.meter.report_all(now, peer);
+            state.meter.settle(now, peer);
             peer.flush();
             peer.end(departure);
         }
@@ -201,7 +201,7 @@ impl Collector {
 fn renew(collector: &Collector, now: Now, state: &mut State) {
     state.settings = collector.settings();
     if let Some(peer) = state.peer.as_mut().filter(|_| state.attached) {
-        state.meter.report_all(now, peer);
+        state.meter.settle(now, peer);
     }
     state.meter = Meter::new(state.settings);
     if let Some(peer) = state.peer.as_mut().filter(|_| state.attached) {

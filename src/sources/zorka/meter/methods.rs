@@ -8,12 +8,11 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use super::rows::{Layout, Of, Rows, clean};
+use super::rows::name;
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
-use crate::meter::{NodeRow, ROOT, StackName, StackTimes};
-use crate::model::HeapSize;
-use crate::sources::zorka::limits::{CARRIED, CLASSES, METHOD_ROWS, STACK_DEPTH};
+use crate::meter::{CallTree, NodeRow, ROOT};
+use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS, STACK_DEPTH};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
 use crate::sources::zorka::wire::{ClassName, Exception, FLAG_CLOSED, Record};
@@ -27,7 +26,7 @@ const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 const GENERATIONS: u32 = (1 << (32 - SLOT_BITS)) - 1;
 const _: () = assert!(METHOD_ROWS < SLOT_MASK as usize, "a slot for each method, and REST");
 
-/// Sums since the last report.
+/// Sums since the last report: self time counts for a body as a whole.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     count: u64,
@@ -136,7 +135,7 @@ impl Methods {
     #[cold]
     fn bind(&mut self, id: u32, names: &mut Names, peer: &mut Peer) -> u32 {
         self.unresolved += write_name(&mut self.name, id, self.signatures, names);
-        let key = clean(&self.name);
+        let key = name(&self.name);
         let hash = self.hasher.hash_one(&*key);
         let slot = match self.slots.get(&hash) {
             Some(slot) => *slot,
@@ -186,8 +185,8 @@ impl Methods {
         }
     }
 
-    /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+    /// Frees what an idle agent does not need; the rows stay in the store.
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
         self.report(peer);
         if self.sums.is_empty() {
             return;
@@ -238,17 +237,15 @@ pub(crate) const OUTERMOST: u32 = ROOT;
 /// The stacks of one agent.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
-    times: StackTimes,
+    tree: CallTree,
+    /// Number of stacks with rows.
+    rows: u32,
     /// Time by node that reported calls took beyond that of the call that made them, as ticks and
     /// steps of clocks cause: the node's next times are less by it.
     overdrawn: HashMap<u32, u64, RandomState>,
 }
 
-impl HeapSize for Stacks {
-    fn heap_size(&self) -> usize {
-        self.times.memory() + self.overdrawn.heap_size()
-    }
-}
+crate::heap_size!(Stacks { tree, overdrawn });
 
 /// A record with an end, and where it was called.
 #[derive(Clone, Copy, Debug)]
@@ -275,7 +272,7 @@ impl Stacks {
     ) -> u32 {
         let Some(record) = records.get(called.at as usize) else { return called.parent };
         let node = if called.depth < STACK_DEPTH || called.parent == OUTERMOST {
-            self.times.tree.child(called.parent, called.slot)
+            self.tree.child(called.parent, called.slot)
         } else {
             called.parent
         };
@@ -284,10 +281,15 @@ impl Stacks {
             own = self.settle(node, own, record.children.saturating_sub(record.duration));
         }
         if own > 0 {
-            if self.times.tree.nodes.get(node as usize).is_some_and(|n| n.row == NodeRow::Unnamed) {
-                self.bind(node, called.at, records, names, peer);
+            let row = self.tree.nodes.get(node as usize).map(|node| node.row);
+            let slot = match row {
+                Some(NodeRow::Assigned(slot)) => Some(slot),
+                Some(NodeRow::Unnamed) => self.bind(node, called.at, records, names, peer),
+                Some(NodeRow::Hidden) | None => None,
+            };
+            if let Some(slot) = slot {
+                peer.row_add(slot, m::STACK_TIME, own);
             }
-            self.times.add(node, own);
         }
         node
     }
@@ -304,10 +306,17 @@ impl Stacks {
 
     /// Gives a stack its row, named by the methods on the path to a record.
     #[cold]
-    fn bind(&mut self, node: u32, at: u32, records: &[Record], names: &Names, peer: &mut Peer) {
+    fn bind(
+        &mut self,
+        node: u32,
+        at: u32,
+        records: &[Record],
+        names: &Names,
+        peer: &mut Peer,
+    ) -> Option<u32> {
         let (mut at, mut text) = (at, String::new());
         // The tree asks from the innermost method outwards.
-        let name = self.times.tree.name(node, &mut |slot| {
+        let name = self.tree.name(node, &mut |slot| {
             loop {
                 let record = records.get(at as usize)?;
                 at = record.parent;
@@ -320,52 +329,36 @@ impl Stacks {
                     return Some(text.replace(blank, "_"));
                 }
             }
-        });
-        if let Some(name) = name {
-            self.times.bind(node, m::STACK_TIME, &name, peer);
-        }
+        })?;
+        let slot = self.rows;
+        self.tree.nodes.get_mut(node as usize)?.row = NodeRow::Assigned(slot);
+        peer.row(m::STACKS, slot, Some(&name));
+        self.rows += 1;
+        Some(slot)
     }
 
-    /// Reports the times since the last report. A full tree is made anew.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, peer);
-        if self.times.tree.is_full() {
-            self.clear(peer);
-        }
+    /// There is no room for more stacks: they begin anew.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.tree.is_full()
     }
 
     /// Frees all stacks; their rows stay in the store.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        if !self.times.tree.nodes.is_empty() {
-            self.times.report(m::STACK_TIME, 1, |_, _| StackName::Hidden, peer);
-            self.times.retain(m::STACK_TIME, std::iter::empty(), peer);
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
+        if !self.tree.nodes.is_empty() {
+            peer.free_rows(m::STACKS);
             *self = Self::default();
         }
     }
 }
 
-const CLASS_ROWS: Layout<2> = Layout {
-    table: m::EXCEPTION_CLASSES,
-    items: [m::CLASS_COUNT, m::CLASS_RECEIVED],
-    max: CLASSES,
-};
-
-/// The classes of one agent.
-#[derive(Debug)]
-pub(crate) struct Exceptions(Rows<2>);
-
-crate::heap_size!(Exceptions { 0 });
-
-impl Default for Exceptions {
-    fn default() -> Self {
-        Self(Rows::new(CLASS_ROWS))
-    }
-}
+/// Counts exceptions by class.
+#[derive(Debug, Default)]
+pub(crate) struct Exceptions(RandomState);
 
 impl Exceptions {
     /// Counts an exception. `copy`: it was counted before.
     pub(crate) fn add(
-        &mut self,
+        &self,
         exception: &Exception,
         copy: bool,
         body: &[u8],
@@ -379,22 +372,9 @@ impl Exceptions {
             },
             ClassName::Text(slice) => String::from_utf8_lossy(slice.of(body)),
         };
-        let slot = self.0.slot(&class, peer, |slot, of, peer| {
-            let key = clean(&class);
-            let key = (of == Of::Key).then_some(&*key);
-            peer.row(m::EXCEPTION_CLASSES, slot, key);
-        });
-        self.0.add(slot, [u64::from(!copy), 1]);
-    }
-
-    /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.0.report(peer);
-    }
-
-    /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        self.0.clear(peer);
+        let (items, sums) = ([m::CLASS_COUNT, m::CLASS_RECEIVED], [u64::from(!copy), 1]);
+        let hash = self.0.hash_one(&*class);
+        peer.count_row(&items, hash, sums, |row| row.named(&name(&class), &[]));
     }
 }
 

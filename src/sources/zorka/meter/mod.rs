@@ -43,7 +43,8 @@ pub(crate) struct TraceContext<'a> {
 pub(crate) struct Meter {
     settings: Settings,
     name: Box<str>,
-    counters: m::Counters,
+    /// What requests count until the next report: an agent may have no peer yet.
+    requests: Vec<(MetricItem, u64)>,
     /// The durations of all agents of the service.
     service: Option<Arc<MergedLatency>>,
     /// None while the agent is idle.
@@ -55,14 +56,14 @@ pub(crate) struct Meter {
     last: Duration,
 }
 
-crate::heap_size!(Meter { name, sums });
+crate::heap_size!(Meter { name, requests, sums });
 
 impl Meter {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
             settings,
             name: Box::default(),
-            counters: m::Counters::default(),
+            requests: Vec::new(),
             service: None,
             sums: None,
             generation: 0,
@@ -86,7 +87,10 @@ impl Meter {
 
     /// Adds to a static metric, with the next report.
     pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
-        self.counters.add(item, more);
+        match self.requests.iter_mut().find(|(of, _)| *of == item) {
+            Some((_, sum)) => *sum += more,
+            None => self.requests.push((item, more)),
+        }
     }
 
     /// Counts a trace body whose request is answered with success.
@@ -98,13 +102,13 @@ impl Meter {
         names: &mut Names,
         peer: &mut Peer,
     ) {
-        let Self { settings, name, counters, sums, generation, .. } = self;
+        let Self { settings, name, sums, generation, .. } = self;
         self.last = now.monotonic;
-        counters.add(m::TRACES, 1);
+        peer.add(m::TRACES, 1);
         let TraceContext { bytes, copies, .. } = *context;
         let walked = Walked { agent: name, bytes, body, copies };
         let sums = sums.get_or_insert_with(|| Box::new(Sums::new(*settings, *generation)));
-        sums.add(walked, names, counters, peer);
+        sums.add(walked, names, peer);
         self.describe(now, context, body, peer);
     }
 
@@ -138,19 +142,18 @@ impl Meter {
         }
     }
 
-    /// Reports the sums since the last report.
+    /// Reports what is kept between reports.
     pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.counters.report(peer);
-        self.sums.iter_mut().for_each(|sums| sums.report(peer));
+        self.requests.drain(..).for_each(|(item, more)| peer.add(item, more));
+        self.sums.iter_mut().for_each(|sums| sums.methods.report(peer));
     }
 
-    /// As [`report`](Self::report), with what is reported once a second: the agent goes, or another
+    /// As [`report`](Self::report), with what is shown once a second: the agent goes, or another
     /// meter follows.
-    pub(crate) fn report_all(&mut self, now: Now, peer: &mut Peer) {
+    pub(crate) fn settle(&mut self, now: Now, peer: &mut Peer) {
         self.report(peer);
         let Self { service, sums, .. } = self;
-        sums.iter_mut()
-            .for_each(|sums| sums.report_second(now.monotonic, service.as_deref(), peer));
+        sums.iter_mut().for_each(|sums| sums.second(now.monotonic, service.as_deref(), peer));
         if let Some(service) = service {
             let items = [m::SERVICE_P50, m::SERVICE_P95, m::SERVICE_P99, m::SERVICE_MAX];
             service.report(now.monotonic, (SERVICE, items), m::US, peer);
@@ -159,11 +162,11 @@ impl Meter {
 
     /// A second has passed.
     pub(crate) fn tick(&mut self, now: Now, peer: &mut Peer) {
-        self.report_all(now, peer);
+        self.settle(now, peer);
+        self.requests.shrink_to_fit();
         let Some(sums) = &mut self.sums else { return };
-        sums.tick(peer);
         if now.monotonic.saturating_sub(self.last) >= IDLE {
-            sums.clear(peer);
+            sums.free(peer);
             if sums.is_empty() {
                 self.generation = sums.methods.generation();
                 self.sums = None;

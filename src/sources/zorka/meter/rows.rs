@@ -1,5 +1,4 @@
-//! Rows to which an agent adds sums, by the hash of their keys; and those of its spans: by type, HTTP status,
-//! kind of database and statement.
+//! Rows to which the spans of an agent add: by type, HTTP status, kind of database and statement.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,150 +10,88 @@ use foldhash::fast::RandomState;
 use super::sql::{key, normalise};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
-use crate::meter::{Latency, MergedLatency, bucket_of};
-use crate::model::{HeapSize, RowItem, TableId};
-use crate::sources::zorka::limits::{DB_KINDS, STATEMENTS};
+use crate::meter::{Latency, MergedLatency, bucket_of, clean};
+use crate::model::{RowItem, TableId};
 use crate::sources::zorka::wire::AttributeValue;
 use crate::sources::zorka::{limits, metrics as m};
-
-/// A table, the metrics that are sums, and the most keys with a row of their own.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout<const N: usize> {
-    pub(crate) table: TableId,
-    pub(crate) items: [RowItem; N],
-    pub(crate) max: usize,
-}
-
-/// What a new slot is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
-    /// The key.
-    Key,
-    /// All keys beyond the limit.
-    Rest,
-}
 
 /// Slot of the row for the keys beyond the limit.
 const REST: u32 = 0;
 
-/// The rows of one table and their sums since the last report.
+/// Rows `AGENT::KEY` of a table that is not ranked. Keys beyond a limit are together in `AGENT::other`.
 #[derive(Debug)]
 pub(crate) struct Rows<const N: usize> {
-    layout: Layout<N>,
+    table: TableId,
+    /// The metrics that are sums.
+    items: [RowItem; N],
+    max: usize,
+    /// The instance label that has the key.
+    label: Option<&'static str>,
     hasher: RandomState,
     slots: HashMap<u64, u32, RandomState>,
-    /// By slot; that of all keys beyond the limit is the first.
-    sums: Vec<[u64; N]>,
-    touched: Vec<u32>,
     /// The row for keys beyond the limit is bound.
     rest: bool,
 }
 
-crate::heap_size!([const N: usize] Rows<N> { slots, sums, touched });
+crate::heap_size!([const N: usize] Rows<N> { slots });
 
 impl<const N: usize> Rows<N> {
-    pub(crate) fn new(layout: Layout<N>) -> Self {
-        Self {
-            layout,
-            hasher: RandomState::default(),
-            slots: HashMap::default(),
-            sums: Vec::new(),
-            touched: Vec::new(),
-            rest: false,
-        }
+    fn new(table: TableId, items: [RowItem; N], max: usize, label: Option<&'static str>) -> Self {
+        let (hasher, slots) = (RandomState::default(), HashMap::default());
+        Self { table, items, max, label, hasher, slots, rest: false }
     }
 
-    /// The slot of a key. `bind` gives a new slot its row.
-    pub(crate) fn slot(
-        &mut self,
-        key: &str,
-        peer: &mut Peer,
-        bind: impl FnOnce(u32, Of, &mut Peer),
-    ) -> u32 {
+    /// Adds to the row of a key. Returns its slot.
+    fn add(&mut self, agent: &str, key: &str, more: [u64; N], peer: &mut Peer) -> u32 {
+        let slot = self.slot(agent, key, peer);
+        for (item, more) in self.items.into_iter().zip(more) {
+            if more > 0 {
+                peer.row_add(slot, item, more);
+            }
+        }
+        slot
+    }
+
+    fn slot(&mut self, agent: &str, key: &str, peer: &mut Peer) -> u32 {
         let hash = self.hasher.hash_one(key);
         if let Some(slot) = self.slots.get(&hash) {
             return *slot;
         }
-        if self.sums.is_empty() {
-            self.sums.push([0; N]);
-        }
-        let full = self.slots.len() >= self.layout.max;
-        if full && std::mem::replace(&mut self.rest, true) {
+        let is_rest = self.slots.len() >= self.max;
+        if is_rest && std::mem::replace(&mut self.rest, true) {
             return REST;
         }
-        let slot = if full { REST } else { u32::try_from(self.sums.len()).unwrap_or(REST) };
-        bind(slot, if full { Of::Rest } else { Of::Key }, peer);
-        for item in self.layout.items {
+        let slot = if is_rest { REST } else { u32::try_from(self.slots.len() + 1).unwrap_or(REST) };
+        let key = if is_rest { OTHER.to_owned() } else { name(key) };
+        peer.row(self.table, slot, Some(&format!("{agent}::{key}")));
+        if let Some(label) = self.label {
+            peer.row_labels(self.table, slot, &[("agent", agent), (label, &key)]);
+        }
+        for item in self.items {
             peer.row_add(slot, item, 0);
         }
-        if !full {
-            self.sums.push([0; N]);
+        if !is_rest {
             self.slots.insert(hash, slot);
         }
         slot
     }
 
-    /// Adds to the sums of a slot.
-    pub(crate) fn add(&mut self, slot: u32, more: [u64; N]) {
-        let Some(sums) = self.sums.get_mut(slot as usize) else { return };
-        if *sums == [0; N] {
-            self.touched.push(slot);
-        }
-        sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
-    }
-
-    /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        for slot in self.touched.drain(..) {
-            let sums = self.sums.get_mut(slot as usize).map(|s| std::mem::replace(s, [0; N]));
-            for (item, more) in self.layout.items.into_iter().zip(sums.into_iter().flatten()) {
-                if more > 0 {
-                    peer.row_add(slot, item, more);
-                }
-            }
-        }
-    }
-
-    /// Another key would get no row of its own.
-    pub(crate) fn is_full(&self) -> bool {
-        self.slots.len() >= self.layout.max
-    }
-
     /// Frees all slots; their rows stay in the store.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        self.report(peer);
-        if !self.sums.is_empty() {
-            peer.free_rows(self.layout.table);
-            *self = Self::new(self.layout);
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
+        if !self.slots.is_empty() {
+            peer.free_rows(self.table);
+            *self = Self::new(self.table, self.items, self.max, self.label);
         }
     }
 }
 
 /// Bytes of a name, at most.
-pub(crate) const NAME: usize = 250;
+const NAME: usize = 250;
 
 /// A text without blanks and control characters, at most [`NAME`] bytes; `#` if it is empty.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    let fits = text.len() <= NAME && !text.is_empty();
-    if fits && text.bytes().all(|b| b.is_ascii_graphic()) {
-        return Cow::Borrowed(text);
-    }
-    let mut clean = String::new();
-    for c in text.chars() {
-        let c = if c.is_whitespace() || c.is_control() { '_' } else { c };
-        if clean.len() + c.len_utf8() > NAME {
-            break;
-        }
-        clean.push(c);
-    }
-    if clean.is_empty() { Cow::Borrowed("#") } else { Cow::Owned(clean) }
+pub(crate) fn name(text: &str) -> String {
+    if text.is_empty() { "#".to_owned() } else { clean(text, NAME) }
 }
-
-const TYPES: Layout<5> = Layout {
-    table: m::TYPES,
-    items: [m::TYPE_COUNT, m::TYPE_ERRORS, m::TYPE_TIME, m::TYPE_CALLS, m::TYPE_OVERFLOW],
-    max: limits::TYPES,
-};
 
 /// What counts of a span.
 #[derive(Clone, Copy, Debug)]
@@ -173,17 +110,11 @@ const LONGEST: u64 = 24 * 3600 * 1_000_000;
 struct Durations {
     /// The longest in ns.
     longest: u64,
-    /// The same at the last report.
-    reported: u64,
     /// Those of the last minute in us.
     recent: Latency<LONGEST>,
 }
 
-impl HeapSize for Durations {
-    fn heap_size(&self) -> usize {
-        self.recent.memory()
-    }
-}
+crate::heap_size!(Durations { recent });
 
 /// The types of one agent.
 #[derive(Debug)]
@@ -191,7 +122,6 @@ pub(crate) struct Types {
     rows: Rows<5>,
     /// By slot.
     durations: Vec<Durations>,
-    buckets: [u64; m::EDGES.len()],
     /// The rows of buckets are bound.
     bound: bool,
 }
@@ -200,65 +130,39 @@ crate::heap_size!(Types { rows, each durations });
 
 impl Default for Types {
     fn default() -> Self {
-        Self {
-            rows: Rows::new(TYPES),
-            durations: Vec::new(),
-            buckets: [0; m::EDGES.len()],
-            bound: false,
-        }
+        let items = [m::TYPE_COUNT, m::TYPE_ERRORS, m::TYPE_TIME, m::TYPE_CALLS, m::TYPE_OVERFLOW];
+        let rows = Rows::new(m::TYPES, items, limits::TYPES, Some("type"));
+        Self { rows, durations: Vec::new(), bound: false }
     }
 }
 
 impl Types {
     /// Counts a span.
     pub(crate) fn add(&mut self, agent: &str, kind: &str, span: SpanSums, peer: &mut Peer) {
-        let slot = self.rows.slot(kind, peer, |slot, of, peer| {
-            let kind = if of == Of::Rest { OTHER.into() } else { clean(kind) };
-            let key = format!("{agent}::{kind}");
-            peer.row(m::TYPES, slot, Some(&key));
-            let labels = &[("agent", agent), ("type", &*kind)];
-            peer.row_labels(m::TYPES, slot, labels);
-        });
         let SpanSums { duration, calls, error, overflow } = span;
-        self.rows.add(slot, [1, error.into(), duration, calls, overflow.into()]);
+        let sums = [1, error.into(), duration, calls, overflow.into()];
+        let slot = self.rows.add(agent, kind, sums, peer);
         if self.durations.len() <= slot as usize {
             self.durations.resize_with(slot as usize + 1, Durations::default);
         }
         if let Some(of) = self.durations.get_mut(slot as usize) {
-            of.longest = duration.max(of.longest);
+            if duration > of.longest {
+                of.longest = duration;
+                peer.row_max(slot, m::TYPE_MAX, duration);
+            }
             of.recent.record(duration / m::US);
         }
-        if let Some(sum) = self.buckets.get_mut(bucket(duration)) {
-            *sum += 1;
-        }
-    }
-
-    /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.rows.report(peer);
-        for (slot, of) in (0..).zip(&mut self.durations) {
-            if of.longest > of.reported {
-                of.reported = of.longest;
-                peer.row_max(slot, m::TYPE_MAX, of.longest);
-            }
-        }
-        if !self.bound && self.buckets.iter().any(|sum| *sum > 0) {
-            self.bound = true;
+        if !std::mem::replace(&mut self.bound, true) {
             for (slot, key) in (0..).zip(m::buckets()) {
                 peer.row(m::BUCKETS, slot, Some(&key));
                 peer.row_add(slot, m::TYPE_HISTOGRAM, 0);
             }
         }
-        for (slot, sum) in (0..).zip(&mut self.buckets) {
-            let more = std::mem::take(sum);
-            if more > 0 {
-                peer.row_add(slot, m::TYPE_HISTOGRAM, more);
-            }
-        }
+        peer.row_add(bucket(duration), m::TYPE_HISTOGRAM, 1);
     }
 
-    /// Reports percentiles that have changed; new durations are also those of the service.
-    pub(crate) fn report_latency(
+    /// Shows percentiles that have changed; new durations are also those of the service.
+    pub(crate) fn show_percentiles(
         &mut self,
         now: Duration,
         service: Option<&MergedLatency>,
@@ -266,18 +170,11 @@ impl Types {
     ) {
         let items = [m::TYPE_P50, m::TYPE_P95, m::TYPE_P99, m::TYPE_RECENT_MAX];
         for (slot, of) in (0..).zip(&mut self.durations) {
-            match of.recent.changed(now, service) {
-                Some(Some(p)) => {
-                    for (item, us) in items.into_iter().zip([p.p50, p.p95, p.p99, p.max]) {
-                        peer.row_set(slot, item, us.saturating_mul(m::US));
-                    }
-                }
-                Some(None) => {
-                    for item in items {
-                        peer.row_unset(slot, item);
-                    }
-                }
-                None => {}
+            let Some(changed) = of.recent.changed(now, service) else { continue };
+            let values = changed.map(|p| [p.p50, p.p95, p.p99, p.max]);
+            for (at, item) in items.into_iter().enumerate() {
+                let us = values.as_ref().and_then(|values| values.get(at));
+                peer.row_show(slot, item, us.map(|us| us.saturating_mul(m::US)));
             }
         }
     }
@@ -287,10 +184,9 @@ impl Types {
         self.durations.iter().all(|of| of.recent.is_empty())
     }
 
-    /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        self.report(peer);
-        self.rows.clear(peer);
+    /// Frees all slots; their rows stay in the store.
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
+        self.rows.free(peer);
         if self.bound {
             peer.free_rows(m::BUCKETS);
         }
@@ -298,14 +194,10 @@ impl Types {
     }
 }
 
-/// Position of the bucket of a duration in ns.
-fn bucket(ns: u64) -> usize {
-    bucket_of(&m::EDGES, ns / m::US)
+/// The row of the bucket of a duration in ns.
+fn bucket(ns: u64) -> u32 {
+    u32::try_from(bucket_of(&m::EDGES, ns / m::US)).unwrap_or_default()
 }
-
-const HTTP: Layout<1> = Layout { table: m::HTTP, items: [m::HTTP_STATUS], max: CLASSES.len() };
-const DB: Layout<3> =
-    Layout { table: m::DB, items: [m::DB_COUNT, m::DB_ERRORS, m::DB_TIME], max: DB_KINDS };
 
 /// Classes of HTTP status codes.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -347,18 +239,24 @@ pub(crate) fn kind_of(url: &str) -> &str {
     }
 }
 
-/// Sums by attribute of one agent.
+/// Rows by attribute of one agent.
 #[derive(Debug)]
 pub(crate) struct Attributes {
     http: Rows<1>,
     db: Rows<3>,
+    hasher: RandomState,
 }
 
 crate::heap_size!(Attributes { http, db });
 
 impl Default for Attributes {
     fn default() -> Self {
-        Self { http: Rows::new(HTTP), db: Rows::new(DB) }
+        let db = [m::DB_COUNT, m::DB_ERRORS, m::DB_TIME];
+        Self {
+            http: Rows::new(m::HTTP, [m::HTTP_STATUS], CLASSES.len(), None),
+            db: Rows::new(m::DB, db, limits::DB_KINDS, None),
+            hasher: RandomState::default(),
+        }
     }
 }
 
@@ -371,34 +269,40 @@ impl Attributes {
         body: &[u8],
         peer: &mut Peer,
     ) {
-        let Some(class) = status_class(value, body) else { return };
-        let slot = self.http.slot(class, peer, |slot, _, peer| {
-            let key = format!("{agent}::{class}");
-            peer.row(m::HTTP, slot, Some(&key));
-        });
-        self.http.add(slot, [1]);
+        if let Some(class) = status_class(value, body) {
+            self.http.add(agent, class, [1], peer);
+        }
     }
 
     /// Counts a span that uses a database.
     pub(crate) fn db(&mut self, agent: &str, kind: &str, span: SpanSums, peer: &mut Peer) {
-        let slot = self.db.slot(kind, peer, |slot, of, peer| {
-            let kind = if of == Of::Rest { OTHER.into() } else { clean(kind) };
-            let key = format!("{agent}::{kind}");
-            peer.row(m::DB, slot, Some(&key));
+        self.db.add(agent, kind, [1, span.error.into(), span.duration], peer);
+    }
+
+    /// Counts a span with a statement of the agent: which service is slow is asked first, which
+    /// statement of it next. `kind`: kind of the database, if known.
+    pub(crate) fn statement(
+        &self,
+        agent: &str,
+        statement: &str,
+        kind: Option<&str>,
+        span: SpanSums,
+        peer: &mut Peer,
+    ) {
+        let items = [m::STATEMENT_TIME, m::STATEMENT_COUNT, m::STATEMENT_ERRORS];
+        let text = normalise(statement, kind);
+        let sums = [span.duration, 1, span.error.into()];
+        peer.count_row(&items, self.hasher.hash_one(&text), sums, |row| {
+            let labels = [("agent", agent), ("statement", &*text)];
+            let labels = if row.is_rest() { &[][..] } else { &labels };
+            row.named(&format!("{agent}::{}", key(&text)), labels);
         });
-        self.db.add(slot, [1, span.error.into(), span.duration]);
     }
 
-    /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.http.report(peer);
-        self.db.report(peer);
-    }
-
-    /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        self.http.clear(peer);
-        self.db.clear(peer);
+    /// Frees all slots; their rows stay in the store.
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
+        self.http.free(peer);
+        self.db.free(peer);
     }
 }
 
@@ -413,67 +317,6 @@ fn status_class(value: &AttributeValue, body: &[u8]) -> Option<&'static str> {
         _ => return None,
     };
     CLASSES.get(first - 1).copied()
-}
-
-const STATEMENT_ROWS: Layout<3> = Layout {
-    table: m::STATEMENTS,
-    items: [m::STATEMENT_TIME, m::STATEMENT_COUNT, m::STATEMENT_ERRORS],
-    max: STATEMENTS,
-};
-
-/// The statements of one agent.
-#[derive(Debug)]
-pub(crate) struct Statements(Rows<3>);
-
-crate::heap_size!(Statements { 0 });
-
-impl Default for Statements {
-    fn default() -> Self {
-        Self(Rows::new(STATEMENT_ROWS))
-    }
-}
-
-impl Statements {
-    /// Counts a span with a statement of the agent: which service is slow is asked first, which
-    /// statement of it next. `kind`: kind of the database, if known.
-    pub(crate) fn add(
-        &mut self,
-        agent: &str,
-        statement: &str,
-        kind: Option<&str>,
-        span: SpanSums,
-        peer: &mut Peer,
-    ) {
-        let text = normalise(statement, kind);
-        let slot = self.0.slot(&text, peer, |slot, of, peer| {
-            let (table, own) = (m::STATEMENTS, of == Of::Key);
-            let name = format!("{agent}::{}", key(&text));
-            peer.row(table, slot, own.then_some(&*name));
-            if own {
-                let labels = &[("agent", agent), ("statement", &*text)];
-                peer.row_labels(table, slot, labels);
-            }
-        });
-        self.0.add(slot, [span.duration, 1, span.error.into()]);
-    }
-
-    /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.0.report(peer);
-    }
-
-    /// A second has passed: full tables are begun anew, since new statements may take more time
-    /// than those that have a row.
-    pub(crate) fn tick(&mut self, peer: &mut Peer) {
-        if self.0.is_full() {
-            self.0.clear(peer);
-        }
-    }
-
-    /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        self.0.clear(peer);
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::methods::{Called, Exceptions, Methods, OUTERMOST, Stacks, unresolved};
-use super::rows::{Attributes, Known, SpanSums, Statements, Types, kind_of, text};
+use super::rows::{Attributes, Known, SpanSums, Types, kind_of, text};
 use crate::contract::Peer;
 use crate::meter::MergedLatency;
 use crate::model::HeapSize;
@@ -52,18 +52,18 @@ struct Found {
 #[derive(Debug)]
 pub(crate) struct Sums {
     pub(crate) methods: Methods,
-    pub(crate) types: Types,
-    pub(crate) exceptions: Exceptions,
-    pub(crate) attributes: Attributes,
-    /// None: turned off.
-    pub(crate) statements: Option<Statements>,
+    types: Types,
+    exceptions: Exceptions,
+    attributes: Attributes,
+    /// Statements have rows.
+    statements: bool,
     /// None: turned off.
     stacks: Option<Stacks>,
     path: Vec<Open>,
     found: Vec<Found>,
 }
 
-crate::heap_size!(Sums { methods, types, exceptions, attributes, statements, stacks, path, found });
+crate::heap_size!(Sums { methods, types, attributes, stacks, path, found });
 
 /// A body and what is known about it.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ impl Sums {
             types: Types::default(),
             exceptions: Exceptions::default(),
             attributes: Attributes::default(),
-            statements: settings.statements.then(Statements::default),
+            statements: settings.statements,
             stacks: settings.stacks.then(Stacks::default),
             path: Vec::new(),
             found: Vec::new(),
@@ -91,36 +91,24 @@ impl Sums {
     }
 
     /// Counts a body.
-    pub(crate) fn add(
-        &mut self,
-        walked: Walked<'_>,
-        names: &mut Names,
-        counters: &mut m::Counters,
-        peer: &mut Peer,
-    ) {
+    pub(crate) fn add(&mut self, walked: Walked<'_>, names: &mut Names, peer: &mut Peer) {
         let Walked { body, .. } = walked;
-        counters.add(m::RECORDS_RECEIVED, body.records.len() as u64);
-        counters.add(m::SPANS_RECEIVED, body.spans.len() as u64);
-        counters.add(m::EXCEPTIONS_RECEIVED, body.exceptions.len() as u64);
-        counters.add(m::UNCLOSED, body.unclosed.into());
-        counters.add(m::UNKNOWN, body.unknown.into());
-        counters.add(m::STRAY, body.stray.into());
-        counters.add(m::BACKWARDS, body.backwards.into());
-        counters.add(m::SKIPPED, body.skipped.into());
-        dialects(&body.records, counters);
-        self.records(walked, names, counters, peer);
-        self.exceptions(walked, names, counters, peer);
-        self.attributes(walked, names, counters, peer);
-        counters.add(m::UNRESOLVED, self.methods.take_unresolved());
+        peer.add(m::RECORDS_RECEIVED, body.records.len() as u64);
+        peer.add(m::SPANS_RECEIVED, body.spans.len() as u64);
+        peer.add(m::EXCEPTIONS_RECEIVED, body.exceptions.len() as u64);
+        peer.add(m::UNCLOSED, body.unclosed.into());
+        peer.add(m::UNKNOWN, body.unknown.into());
+        peer.add(m::STRAY, body.stray.into());
+        peer.add(m::BACKWARDS, body.backwards.into());
+        peer.add(m::SKIPPED, body.skipped.into());
+        dialects(&body.records, peer);
+        self.records(walked, names, peer);
+        self.exceptions(walked, names, peer);
+        self.attributes(walked, names, peer);
+        peer.add(m::UNRESOLVED, self.methods.take_unresolved());
     }
 
-    fn records(
-        &mut self,
-        walked: Walked<'_>,
-        names: &mut Names,
-        counters: &mut m::Counters,
-        peer: &mut Peer,
-    ) {
+    fn records(&mut self, walked: Walked<'_>, names: &mut Names, peer: &mut Peer) {
         let Walked { body, copies, .. } = walked;
         let mut copies = copies.ranges().iter().copied();
         let mut next_copy = || copies.next().unwrap_or((NONE, NONE));
@@ -150,7 +138,7 @@ impl Sums {
                     stack = stacks.add(called, &body.records, names, peer);
                 }
                 if let Some(begin) = body.spans.get(record.span as usize) {
-                    self.span(walked, record, begin, !in_span, names, counters, peer);
+                    self.span(walked, record, begin, !in_span, names, peer);
                     in_span = true;
                 }
             }
@@ -164,10 +152,9 @@ impl Sums {
         for open in self.path.drain(..) {
             self.methods.leave(open.slot);
         }
-        counters.add(m::RECORDS, counted);
+        peer.add(m::RECORDS, counted);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "parts of one walk")]
     fn span(
         &mut self,
         walked: Walked<'_>,
@@ -175,50 +162,37 @@ impl Sums {
         begin: &Begin,
         outermost: bool,
         names: &Names,
-        counters: &mut m::Counters,
         peer: &mut Peer,
     ) {
         let sums = span_sums(record);
-        counters.add(m::SPANS, 1);
-        counters.add(m::SPAN_ERRORS, sums.error.into());
-        counters.add(m::SPAN_TIME, sums.duration);
-        counters.add(m::OVERFLOWS, sums.overflow.into());
+        peer.add(m::SPANS, 1);
+        peer.add(m::SPAN_ERRORS, sums.error.into());
+        peer.add(m::SPAN_TIME, sums.duration);
+        peer.add(m::OVERFLOWS, sums.overflow.into());
         if outermost {
-            counters.add(m::CALLS, sums.calls);
+            peer.add(m::CALLS, sums.calls);
         }
         match names.symbol(begin.kind) {
             Some(kind) => self.types.add(walked.agent, kind, sums, peer),
             None => {
-                counters.add(m::UNRESOLVED, 1);
+                peer.add(m::UNRESOLVED, 1);
                 self.types.add(walked.agent, &format!("#{}", begin.kind), sums, peer);
             }
         }
     }
 
-    fn exceptions(
-        &mut self,
-        walked: Walked<'_>,
-        names: &Names,
-        counters: &mut m::Counters,
-        peer: &mut Peer,
-    ) {
+    fn exceptions(&mut self, walked: Walked<'_>, names: &Names, peer: &mut Peer) {
         for exception in &walked.body.exceptions {
             let copy = walked.copies.contains(exception.record);
             self.exceptions.add(exception, copy, walked.bytes, names, peer);
             if !copy {
-                counters.add(m::EXCEPTIONS, 1);
-                counters.add(m::UNRESOLVED, unresolved(exception, names));
+                peer.add(m::EXCEPTIONS, 1);
+                peer.add(m::UNRESOLVED, unresolved(exception, names));
             }
         }
     }
 
-    fn attributes(
-        &mut self,
-        walked: Walked<'_>,
-        names: &Names,
-        counters: &mut m::Counters,
-        peer: &mut Peer,
-    ) {
+    fn attributes(&mut self, walked: Walked<'_>, names: &Names, peer: &mut Peer) {
         let Walked { agent, bytes, body, copies } = walked;
         let span = |n: u32| {
             let record = body.records.get(n as usize)?;
@@ -232,7 +206,7 @@ impl Sums {
             match names.symbol(attribute.name).map(Known::of) {
                 Some(Some(known)) => self.found.push(Found { record: attribute.record, known, at }),
                 Some(None) => {}
-                None => counters.add(m::UNRESOLVED, 1),
+                None => peer.add(m::UNRESOLVED, 1),
             }
         }
         self.found.sort_unstable();
@@ -253,51 +227,36 @@ impl Sums {
             if let Some(kind) = kind {
                 self.attributes.db(agent, kind, sums, peer);
             }
-            if let Some(statements) = &mut self.statements
+            if self.statements
                 && let Some(statement) = last(Known::Statement).and_then(|v| text(v, bytes))
             {
-                statements.add(agent, &statement, kind, sums, peer);
+                self.attributes.statement(agent, &statement, kind, sums, peer);
             }
         }
         self.found.clear();
     }
 
-    /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.methods.report(peer);
-        self.types.report(peer);
-        self.exceptions.report(peer);
-        self.attributes.report(peer);
-        self.statements.iter_mut().for_each(|statements| statements.report(peer));
-    }
-
-    /// Reports what is reported once a second: percentiles and stacks. `service`: the durations of all its
-    /// agents.
-    pub(crate) fn report_second(
+    /// A second has passed: percentiles may have changed. `service`: the durations of all its agents.
+    pub(crate) fn second(
         &mut self,
         now: Duration,
         service: Option<&MergedLatency>,
         peer: &mut Peer,
     ) {
-        self.types.report_latency(now, service, peer);
-        self.stacks.iter_mut().for_each(|s| s.report(peer));
-    }
-
-    /// A second has passed.
-    pub(crate) fn tick(&mut self, peer: &mut Peer) {
-        self.statements.iter_mut().for_each(|statements| statements.tick(peer));
+        self.types.show_percentiles(now, service, peer);
+        if let Some(stacks) = self.stacks.as_mut().filter(|stacks| stacks.is_full()) {
+            stacks.free(peer);
+        }
     }
 
     /// Frees what an idle agent does not need; percentiles have a minute.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        self.methods.clear(peer);
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
+        self.methods.free(peer);
         if self.types.is_silent() {
-            self.types.clear(peer);
+            self.types.free(peer);
         }
-        self.exceptions.clear(peer);
-        self.attributes.clear(peer);
-        self.stacks.iter_mut().for_each(|s| s.clear(peer));
-        self.statements.iter_mut().for_each(|statements| statements.clear(peer));
+        self.attributes.free(peer);
+        self.stacks.iter_mut().for_each(|stacks| stacks.free(peer));
         (self.path, self.found) = (Vec::new(), Vec::new());
     }
 
@@ -318,9 +277,9 @@ fn span_sums(record: &Record) -> SpanSums {
 }
 
 /// Counts records by their layout.
-fn dialects(records: &[Record], counters: &mut m::Counters) {
+fn dialects(records: &[Record], peer: &mut Peer) {
     if records.iter().all(|record| record.dialect == Dialect::Modern) {
-        return counters.add(m::RECORDS_MODERN, records.len() as u64);
+        return peer.add(m::RECORDS_MODERN, records.len() as u64);
     }
     let [mut modern, mut legacy, mut other] = [0, 0, 0];
     for record in records {
@@ -330,9 +289,9 @@ fn dialects(records: &[Record], counters: &mut m::Counters) {
             Dialect::Streaming | Dialect::Note => other += 1,
         }
     }
-    counters.add(m::RECORDS_MODERN, modern);
-    counters.add(m::RECORDS_LEGACY, legacy);
-    counters.add(m::RECORDS_OTHER, other);
+    peer.add(m::RECORDS_MODERN, modern);
+    peer.add(m::RECORDS_LEGACY, legacy);
+    peer.add(m::RECORDS_OTHER, other);
 }
 
 /// The records of a body that are copies: they were counted when their span came alone. A span is a

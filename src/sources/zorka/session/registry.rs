@@ -311,17 +311,9 @@ impl SessionIds {
     }
 }
 
-/// `text` with `_` for blanks and control characters, cut at a character to `max` bytes.
+/// `text` without blanks around it and with `_` for others, cut to `max` bytes.
 pub(crate) fn clean(text: &str, max: usize) -> String {
-    let mut out = String::new();
-    for c in text.trim().chars() {
-        let c = if c.is_whitespace() || c.is_control() { '_' } else { c };
-        if out.len() + c.len_utf8() > max {
-            break;
-        }
-        out.push(c);
-    }
-    out
+    crate::meter::clean(text.trim(), max)
 }
 
 /// A text of 1 to `max` visible ASCII characters.

@@ -105,7 +105,7 @@ fn dense_and_sparse_ids_are_found() {
 }
 
 #[test]
-fn memory_follows_the_number_of_values() {
+fn what_is_allocated_follows_the_number_of_values() {
     let mut ids = ById::default();
     for n in 0..10_000_u32 {
         ids.add(n.wrapping_mul(0x9e37_79b1), n);

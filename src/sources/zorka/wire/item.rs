@@ -34,7 +34,7 @@ impl Walk<'_> {
             (0x0b, 0x80..=0x9f) => self.note_exception(items),
             (8 | 0x23, 0x00..=0x3b) => {
                 items.int()?;
-                self.reported();
+                self.refer();
                 self.out.references += 1;
                 Ok(())
             }
@@ -204,7 +204,7 @@ impl Walk<'_> {
         items.need(&mut elements)?;
         let (frames, first) = stack(items)?;
         items.leave(elements)?;
-        self.report(items, Exception { record: self.record, id, class, message, frames, first })
+        self.raise(items, Exception { record: self.record, id, class, message, frames, first })
     }
 
     /// The note's `[id, class name, message, cause, stack frames...]`.
@@ -229,7 +229,7 @@ impl Walk<'_> {
             }
         }
         let record = self.record;
-        self.report(items, Exception { record, id, class, message, frames, first: None })
+        self.raise(items, Exception { record, id, class, message, frames, first: None })
     }
 }
 

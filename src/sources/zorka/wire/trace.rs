@@ -232,8 +232,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The innermost record reports an exception or a reference to one.
-    pub(super) fn reported(&mut self) -> bool {
+    /// The innermost record has an exception or a reference to one; `false`: there is no record.
+    pub(super) fn refer(&mut self) -> bool {
         match self.current() {
             Some(record) => {
                 record.exceptions = record.exceptions.saturating_add(1);
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds an exception of the innermost record.
-    pub(super) fn report(
+    pub(super) fn raise(
         &mut self,
         items: &Items<'_>,
         exception: Exception,
@@ -255,7 +255,7 @@ impl<'a> Walk<'a> {
         if self.out.exceptions.len() >= limits::EXCEPTIONS {
             return Err(BodyError::new(ErrorKind::Size, items.position()));
         }
-        if self.reported() {
+        if self.refer() {
             self.out.exceptions.push(exception);
         }
         Ok(())

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::contract::Recorded;
-use crate::model::Memory;
+use crate::model::{HeapSize, Memory};
 use crate::sources::Source;
 use crate::sources::zorka::Zorka;
 use crate::sources::zorka::metrics::STACK_TIME;
@@ -41,10 +41,9 @@ fn a_stack_has_the_names_of_the_records_around_it() {
     assert_eq!(add(&mut stacks, outer, 2, 2, 2), inner);
     add(&mut stacks, outer, 2, REST, 3);
     assert_eq!(add(&mut stacks, inner, STACK_DEPTH, 3, 3), inner);
-    stacks.report(&mut seen);
     let rows = ["A.run", "A.run,B.go_it", "A.run,other"].map(|key| seen.cell(STACK_TIME, key));
     assert_eq!(rows, [Some(60), Some(70), Some(10)]);
-    stacks.clear(&mut seen);
+    stacks.free(&mut seen);
     assert_eq!(stacks.heap_size(), 0);
 }
 
@@ -55,7 +54,6 @@ fn time_beyond_that_of_the_caller_is_taken_from_its_next() {
     for (at, sum) in [(0, None), (1, None), (2, Some(8))] {
         let called = Called { parent: OUTERMOST, depth: 0, slot: 1, at };
         stacks.add(called, &records, &names, &mut seen);
-        stacks.report(&mut seen);
         assert_eq!(seen.cell(STACK_TIME, "A.run"), sum);
     }
 }
@@ -68,8 +66,7 @@ fn a_full_tree_is_made_anew() {
         let called = Called { parent: OUTERMOST, depth: 0, slot, at: 0 };
         stacks.add(called, &records, &names, &mut seen);
     }
-    stacks.report(&mut seen);
-    assert_eq!(stacks.heap_size(), 0);
+    assert!(stacks.is_full());
     let sum: u64 = seen.rows(STACK_TIME).into_values().sum();
     assert_eq!(sum, 10 * 8192);
 }

@@ -1,35 +1,22 @@
 use super::*;
 use crate::contract::Recorded;
+use crate::model::HeapSize;
 use crate::sources::Source;
 use crate::sources::zorka::Zorka;
-use crate::sources::zorka::metrics::{CLASS_COUNT, CLASS_RECEIVED, EXCEPTION_CLASSES};
 use crate::sources::zorka::wire::Slice;
 
-const LAYOUT: Layout<2> =
-    Layout { table: EXCEPTION_CLASSES, items: [CLASS_COUNT, CLASS_RECEIVED], max: 3 };
-
-fn add(rows: &mut Rows<2>, key: &str, more: [u64; 2], seen: &mut Recorded) {
-    let slot = rows.slot(key, seen, |slot, of, peer| {
-        let key = (of == Of::Key).then_some(key);
-        peer.row(EXCEPTION_CLASSES, slot, key);
-    });
-    rows.add(slot, more);
-}
-
 #[test]
-fn keys_beyond_the_limit_share_a_row_and_sums_are_exact() {
-    let (mut rows, mut seen) = (Rows::new(LAYOUT), Recorded::new(&Zorka::TABLE));
+fn keys_beyond_the_limit_share_a_row() {
+    let mut seen = Recorded::new(&Zorka::TABLE);
+    let mut rows = Rows::new(m::DB, [m::DB_COUNT, m::DB_TIME], 3, None);
     for n in 0..100 {
-        add(&mut rows, &format!("k{}", n % 10), [1, n], &mut seen);
-        if n % 7 == 0 {
-            rows.report(&mut seen);
-        }
+        rows.add("a1", &format!("k{}", n % 10), [1, n], &mut seen);
     }
-    assert!(rows.is_full());
-    rows.clear(&mut seen);
-    add(&mut rows, "k5", [1, 0], &mut seen);
-    rows.report(&mut seen);
-    let of = |key: &str| (seen.cell(CLASS_COUNT, key), seen.cell(CLASS_RECEIVED, key));
+    assert_eq!(rows.slots.len(), 3);
+    rows.free(&mut seen);
+    assert_eq!(rows.heap_size(), 0);
+    rows.add("a1", "k5", [1, 0], &mut seen);
+    let of = |key: &str| (seen.cell(m::DB_COUNT, key), seen.cell(m::DB_TIME, key));
     assert_eq!(of("k0"), (Some(10), Some(450)));
     assert_eq!(of("other"), (Some(70), Some(4950 - 450 - 460 - 470)));
     assert_eq!(of("k5"), (Some(1), Some(0)));
@@ -37,8 +24,8 @@ fn keys_beyond_the_limit_share_a_row_and_sums_are_exact() {
 
 #[test]
 fn names_have_no_blanks_and_an_end() {
-    assert_eq!([clean("a.B"), clean(" a\nb\u{a0}"), clean("")], ["a.B", "_a_b_", "#"]);
-    assert_eq!(clean(&"é".repeat(200)).len(), NAME);
+    assert_eq!([name("a.B"), name(" a\nb\u{a0}"), name("")], ["a.B", "_a_b_", "#"]);
+    assert_eq!(name(&"é".repeat(200)).len(), NAME);
 }
 
 #[test]
