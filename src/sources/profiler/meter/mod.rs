@@ -123,15 +123,16 @@ impl PodMetrics {
     fn release_calls(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
         let Self { accounting, pending, records, loss_report, .. } = self;
         pending.release(now.monotonic, words, end, |entry| {
-            let marks = Marks::of(entry.method, entry.ids(), words);
-            if let Some(call) = &entry.uncounted {
-                if *loss_report == Some(entry.method) {
+            let (call, method) = (&entry.call, entry.call.method);
+            let marks = Marks::of(method, entry.ids(), words);
+            if entry.uncounted {
+                if *loss_report == Some(method) {
                     return;
                 }
                 accounting.call(call, entry.ids(), marks, now, words, peer);
             }
             peer.add(m::NAMELESS, (!marks.named).into());
-            records.emit(entry, accounting.methods.name(entry.method), words, peer);
+            records.emit(entry, marks.error, accounting.methods.name(method), words, peer);
         });
     }
 
@@ -260,18 +261,16 @@ impl Observer for PodObserver<'_> {
             let method = || pod.accounting.methods.name(call.method);
             if !pod.records.pack(call, marks.error, method, words, peer) {
                 pod.scratch.take(call);
-                pod.records.emit(&pod.scratch, method(), words, peer);
+                pod.records.emit(&pod.scratch, marks.error, method(), words, peer);
             }
             return;
         }
         pod.scratch.take(call);
-        if may_be_loss_report(call, words) {
-            // Counted when its name arrives.
-            let entry =
-                PendingCall { uncounted: Some(Box::new(call.numbers())), ..pod.scratch.clone() };
-            return pod.pending.push(now.monotonic, &entry);
+        // Then it is counted when its name arrives.
+        pod.scratch.uncounted = may_be_loss_report(call, words);
+        if !pod.scratch.uncounted {
+            pod.accounting.call(call, call.params.ids(), marks, *now, words, peer);
         }
-        pod.accounting.call(call, call.params.ids(), marks, *now, words, peer);
         pod.pending.push(now.monotonic, &pod.scratch);
     }
 

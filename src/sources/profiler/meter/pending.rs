@@ -3,6 +3,7 @@
 //! here, within limits of time and memory. Counters do not wait. [`PendingCall`] is the copy of a call that
 //! such a record needs.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,47 +16,38 @@ use super::pack::{CallRecords, PARAMETERS_MAX, ParamRole, Reported, cut_value, p
 use crate::contract::{EventParam, EventValue, Peer};
 use crate::events::flags::POINT;
 use crate::model::{HeapSize, Memory, Stamp};
-use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
+use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::metrics::ns;
-use crate::sources::profiler::streams::record::{Call, Pointer};
+use crate::sources::profiler::streams::record::Call;
 use crate::sources::profiler::{limits, metrics as m};
 
 /// A call for an event record, with ids in place of words.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct PendingCall {
-    pub(crate) start_ms: i64,
-    pub(crate) duration_ms: u64,
-    pub(crate) method: u32,
+    /// Its numbers.
+    pub(crate) call: Call<'static>,
     pub(crate) thread: Option<Arc<str>>,
-    pub(crate) cpu_ms: u64,
-    pub(crate) wait_ms: u64,
-    pub(crate) queue_wait_ms: u32,
-    pub(crate) memory: u64,
-    pub(crate) nested: u32,
-    pub(crate) io: [u64; 4],
-    pub(crate) transactions: u64,
-    pub(crate) pointer: Pointer,
     /// Ids of parameters and the ends of their values in `text`.
     pub(crate) params: Vec<(u32, u32)>,
     pub(crate) text: String,
-    /// The numbers of a call that is not counted yet.
-    pub(crate) uncounted: Option<Box<Call<'static>>>,
+    /// The call is not counted yet.
+    pub(crate) uncounted: bool,
 }
 
 crate::heap_size!(PendingCall { params, text });
 
+impl Default for PendingCall {
+    fn default() -> Self {
+        let (params, text) = (Vec::new(), String::new());
+        Self { call: Call::EMPTY, thread: None, params, text, uncounted: false }
+    }
+}
+
 impl PendingCall {
     /// Replaces the content by `call`, reusing the memory.
     pub(crate) fn take(&mut self, call: &Call<'_>) {
-        (self.start_ms, self.duration_ms, self.method) =
-            (call.start_ms, call.duration_ms, call.method);
+        self.call = call.numbers();
         self.thread = call.thread_name.map(Arc::clone);
-        (self.cpu_ms, self.wait_ms, self.queue_wait_ms) =
-            (call.cpu_ms, call.wait_ms, call.queue_wait_ms);
-        (self.memory, self.nested, self.transactions) =
-            (call.memory, call.calls, call.transactions);
-        self.io = [call.file_read, call.file_written, call.net_read, call.net_written];
-        self.pointer = call.pointer;
         self.params.clear();
         self.text.clear();
         for param in call.params.iter() {
@@ -65,12 +57,7 @@ impl PendingCall {
             // `limits::CALL_TEXT` is far below 4 GiB.
             self.params.push((param.id, u32::try_from(self.text.len()).unwrap_or(u32::MAX)));
         }
-        self.uncounted = None;
-    }
-
-    /// Whether the call has parameter `id`.
-    pub(crate) fn has(&self, id: u32) -> bool {
-        self.params.iter().any(|(p, _)| *p == id)
+        self.uncounted = false;
     }
 
     /// The ids of its parameters.
@@ -90,7 +77,7 @@ impl PendingCall {
 
     /// All ids have words.
     pub(crate) fn is_named(&self, words: &Dictionary) -> bool {
-        words.get(self.method).is_some()
+        words.get(self.call.method).is_some()
             && self.params.iter().all(|(id, _)| words.get(*id).is_some())
     }
 }
@@ -99,27 +86,21 @@ impl PendingCall {
 type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
 
 impl CallRecords {
-    /// Emits the record of a call. `method`: its short name, if known.
+    /// Emits the record of a call. `error`: it failed. `method`: its short name, if known.
     pub(crate) fn emit(
         &mut self,
         entry: &PendingCall,
+        error: bool,
         method: Option<&str>,
         words: &Dictionary,
         peer: &mut Peer,
     ) {
-        let unnamed;
-        let method = match method {
-            Some(name) => name,
-            None => {
-                unnamed = nameless(entry.method);
-                &unnamed
-            }
-        };
-        let error = words.id_of(KnownWord::Red).is_some_and(|id| entry.has(id));
+        let call = &entry.call;
+        let method = method.map_or_else(|| nameless(call.method).into(), Cow::Borrowed);
         let (mut others, mut reported) = (std::mem::take(&mut self.others), Reported::default());
         others.clear();
         let mut params = Params::new();
-        params.push(EventParam::text(m::P_METHOD, method));
+        params.push(EventParam::text(m::P_METHOD, &method));
         if let Some(thread) = &entry.thread {
             params.push(EventParam::text(m::P_THREAD, thread));
         }
@@ -132,15 +113,9 @@ impl CallRecords {
                 }
                 ParamRole::Own(_) => {}
                 ParamRole::Other => {
-                    let unnamed;
-                    let name = match words.get(id) {
-                        Some(name) => name,
-                        None => {
-                            unnamed = nameless(id);
-                            &*unnamed
-                        }
-                    };
-                    push_other(others.len(), name, value.as_bytes(), |piece| {
+                    let name = words.get(id).map(|word| Cow::Borrowed(&**word));
+                    let name = name.unwrap_or_else(|| nameless(id).into());
+                    push_other(others.len(), &name, value.as_bytes(), |piece| {
                         others.extend_from_slice(piece);
                     });
                 }
@@ -152,29 +127,28 @@ impl CallRecords {
         if !text.is_empty() {
             params.push(EventParam::text(m::P_PARAMETERS, text));
         }
-        params.push(EventParam::number(m::P_DURATION, ns(entry.duration_ms)));
-        let [file_read, file_written, net_read, net_written] = entry.io;
+        params.push(EventParam::number(m::P_DURATION, ns(call.duration_ms)));
         for (item, number) in [
             (m::P_ERROR, error.into()),
-            (m::P_CPU, ns(entry.cpu_ms)),
-            (m::P_WAIT, ns(entry.wait_ms)),
-            (m::P_QUEUE_WAIT, ns(entry.queue_wait_ms.into())),
-            (m::P_MEMORY, entry.memory),
-            (m::P_NESTED, entry.nested.into()),
-            (m::P_FILE_READ, file_read),
-            (m::P_FILE_WRITTEN, file_written),
-            (m::P_NET_READ, net_read),
-            (m::P_NET_WRITTEN, net_written),
-            (m::P_TRANSACTIONS, entry.transactions),
-            (m::P_TRACE_FILE, entry.pointer.file.into()),
-            (m::P_TRACE_OFFSET, entry.pointer.offset.into()),
-            (m::P_TRACE_INDEX, entry.pointer.index.into()),
+            (m::P_CPU, ns(call.cpu_ms)),
+            (m::P_WAIT, ns(call.wait_ms)),
+            (m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into())),
+            (m::P_MEMORY, call.memory),
+            (m::P_NESTED, call.calls.into()),
+            (m::P_FILE_READ, call.file_read),
+            (m::P_FILE_WRITTEN, call.file_written),
+            (m::P_NET_READ, call.net_read),
+            (m::P_NET_WRITTEN, call.net_written),
+            (m::P_TRANSACTIONS, call.transactions),
+            (m::P_TRACE_FILE, call.pointer.file.into()),
+            (m::P_TRACE_OFFSET, call.pointer.offset.into()),
+            (m::P_TRACE_INDEX, call.pointer.index.into()),
         ] {
             if number > 0 {
                 params.push(EventParam::number(item, number));
             }
         }
-        peer.event(m::CALL, Stamp::from_millis(entry.start_ms), POINT, &params);
+        peer.event(m::CALL, Stamp::from_millis(call.start_ms), POINT, &params);
         drop(params);
         self.others = others;
     }

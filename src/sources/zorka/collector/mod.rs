@@ -22,7 +22,7 @@ use super::{Config, metrics as m};
 use crate::contract::http::{Answer, ConnectionId, HttpService, Request};
 use crate::contract::{Peer, PeerMaker};
 use crate::meter::MergedLatencies;
-use crate::model::{Charge, Memory, Now, Purpose, RowItem, TableId};
+use crate::model::{Charge, Memory, Now, Purpose, RowItem};
 
 /// The first bytes of the protocol that zorka spoke before HTTP (docs/protocols/zorka.md 1).
 const ZICO: [u8; 4] = [0x21, 0xc0, 0xba, 0xbe];
@@ -270,8 +270,6 @@ pub(super) enum Outcome {
     NotFound,
 }
 
-const OUTCOMES: u32 = Outcome::NotFound as u32 + 1;
-
 impl Outcome {
     const fn name(self) -> &'static str {
         match self {
@@ -334,63 +332,43 @@ impl Reply {
 }
 
 /// Counts requests and faults of all agents.
-pub(super) struct Counts(Mutex<Rows>);
-
-struct Rows {
-    peer: Peer,
-    /// Slots that have been bound, by table.
-    bound: [u64; 2],
-}
+pub(super) struct Counts(Mutex<Peer>);
 
 impl Counts {
-    pub(super) fn new(maker: &PeerMaker) -> Self {
-        Self(Mutex::new(Rows { peer: maker.make(), bound: [0; 2] }))
+    fn new(maker: &PeerMaker) -> Self {
+        Self(Mutex::new(maker.make()))
     }
 
     /// Counts a request.
-    pub(super) fn request(&self, now: Now, endpoint: Endpoint, outcome: Outcome) {
-        let slot = endpoint as u32 * OUTCOMES + outcome as u32;
-        let key = || format!("{}::{}", endpoint.name(), outcome.name());
-        self.lock().count(now, (0, m::REQUESTS, m::REQUEST_COUNT), slot, key);
+    fn request(&self, now: Now, endpoint: Endpoint, outcome: Outcome) {
+        let number = (endpoint as u64) << 32 | outcome as u64;
+        self.count(now, m::REQUEST_COUNT, number, || {
+            format!("{}::{}", endpoint.name(), outcome.name())
+        });
     }
 
     /// Counts a body by the kind of its fault.
-    pub(super) fn fault(&self, now: Now, (slot, name): (u32, &str)) {
-        self.lock().count(now, (1, m::FAULTS, m::REQUEST_ERRORS), slot, || name.to_owned());
+    pub(super) fn fault(&self, now: Now, (number, name): (u32, &str)) {
+        self.count(now, m::REQUEST_ERRORS, number.into(), || name.to_owned());
+    }
+
+    fn count(&self, now: Now, item: RowItem, number: u64, key: impl FnOnce() -> String) {
+        let mut peer = self.at(now);
+        peer.count_row(&[item], number, [1], |row| row.named(&key(), &[]));
+        peer.flush();
     }
 
     /// Counts and logs a fault of who is no agent.
-    pub(super) fn error(&self, now: Now, what: &str) {
-        let mut rows = self.lock();
-        rows.peer.at(now);
-        rows.peer.error(what);
+    fn error(&self, now: Now, what: &str) {
+        self.at(now).error(what);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Rows> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Rows {
-    fn count(
-        &mut self,
-        now: Now,
-        (at, table, item): (usize, TableId, RowItem),
-        slot: u32,
-        key: impl FnOnce() -> String,
-    ) {
-        self.peer.at(now);
-        let Some(bound) = self.bound.get_mut(at) else { return };
-        let bit = 1_u64.checked_shl(slot).unwrap_or(0);
-        if *bound & bit == 0 {
-            *bound |= bit;
-            self.peer.row(table, slot, Some(&key()));
-        }
-        self.peer.row_add(slot, item, 1);
+    fn at(&self, now: Now) -> MutexGuard<'_, Peer> {
+        let mut peer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        peer.at(now);
+        peer
     }
 }
-
-const _: () = assert!((Endpoint::Other as u32 + 1) * OUTCOMES <= u64::BITS, "a bit for each slot");
 
 #[cfg(test)]
 #[path = "tests/collector.rs"]

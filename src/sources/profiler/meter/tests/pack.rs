@@ -136,7 +136,7 @@ fn a_packed_record_is_the_one_that_is_told() {
             !told.pack(&call, call.is_error(&words), || Some(method), &words, &mut slow),
             "it takes updates only"
         );
-        told.emit(&copy, Some(method), &words, &mut slow);
+        told.emit(&copy, call.is_error(&words), Some(method), &words, &mut slow);
         assert!(packed.pack(&call, call.is_error(&words), || Some(method), &words, &mut fast));
         fast.flush();
         assert_eq!(slow.records(), fast.records(), "{call:?}");
