@@ -123,16 +123,17 @@ impl PodMetrics {
     fn release_calls(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
         let Self { accounting, pending, records, loss_report, .. } = self;
         pending.release(now.monotonic, words, end, |entry| {
-            let (call, method) = (&entry.call, entry.call.method);
-            let marks = Marks::of(method, entry.ids(), words);
+            let call = &entry.call();
+            let marks = Marks::of(call.method, entry.ids(), words);
             if entry.uncounted {
-                if *loss_report == Some(method) {
+                if *loss_report == Some(call.method) {
                     return;
                 }
                 accounting.call(call, entry.ids(), marks, now, words, peer);
             }
             peer.add(m::NAMELESS, (!marks.named).into());
-            records.emit(entry, marks.error, accounting.methods.name(method), words, peer);
+            let method = || accounting.methods.name(call.method);
+            records.pack(call, entry.params(), marks.error, method, words, peer);
         });
     }
 
@@ -259,11 +260,8 @@ impl Observer for PodObserver<'_> {
         if marks.named {
             pod.accounting.call(call, call.params.ids(), marks, *now, words, peer);
             let method = || pod.accounting.methods.name(call.method);
-            if !pod.records.pack(call, marks.error, method, words, peer) {
-                pod.scratch.take(call);
-                pod.records.emit(&pod.scratch, marks.error, method(), words, peer);
-            }
-            return;
+            let params = call.params.iter().map(|param| (param.id, param.value));
+            return pod.records.pack(call, params, marks.error, method, words, peer);
         }
         pod.scratch.take(call);
         // Then it is counted when its name arrives.

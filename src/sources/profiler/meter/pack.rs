@@ -1,6 +1,6 @@
-//! The usual way of a call into a record: all its names have arrived, so that it is packed at once
-//! among the records that wait for the end of the call, from the bytes of the connection and without a copy of
-//! the call. [`ParamRoles`] maps its parameters. The record is the one that [`CallRecords::emit`] makes.
+//! The event record of a call, packed at once among the records that wait for the end of the session's call:
+//! usually from the bytes of the connection and without a copy of the call, else from one that has waited for
+//! its names. [`ParamRoles`] maps its parameters.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::contract::{ParamId, Peer};
 use crate::events::flags::POINT;
 use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
 use crate::model::{
-    MetricSpec, ParamItem, Place, Pmid, Semantics, Stamp, Units, ValueType, component,
+    MetricSpec, ParamItem, Place, Pmid, Semantics, Stamp, Units, ValueType, component, cut,
 };
 use crate::sources::profiler::dictionary::{ASCII, Dictionary, KnownWord, Text};
 use crate::sources::profiler::metrics::{KNOWN, P_PARAMETERS, ns};
@@ -26,16 +26,14 @@ const PARAMETERS: usize = 4096;
 /// Encodes the records of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct CallRecords {
-    pub(super) roles: ParamRoles,
-    /// UTF-8.
-    pub(super) others: Vec<u8>,
+    roles: ParamRoles,
     /// A value that is not short and ASCII.
-    pub(super) value: String,
-    /// Made for the first record that is packed.
-    pub(super) headers: Option<Box<Headers>>,
+    value: String,
+    /// Made for the first record.
+    headers: Option<Box<Headers>>,
 }
 
-crate::heap_size!(CallRecords { roles, others, value, headers });
+crate::heap_size!(CallRecords { roles, value, headers });
 
 impl CallRecords {
     pub(crate) fn new(parameters: Arc<[String]>) -> Self {
@@ -57,22 +55,19 @@ impl CallRecords {
     /// Frees memory that an idle connection does not need.
     pub(crate) fn shrink(&mut self) {
         self.roles.reset_dictionary();
-        (self.others, self.value, self.headers) = (Vec::new(), String::new(), None);
+        (self.value, self.headers) = (String::new(), None);
     }
 }
 
 /// Cuts the value that begins at `start` to [`VALUE`] bytes.
 pub(super) fn cut_value(text: &mut String, start: usize) {
-    if text.len() - start > VALUE {
-        let end =
-            (start..=start + VALUE).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(start);
-        text.truncate(end);
-    }
+    let kept = text.get(start..).map_or(0, |value| cut(value, VALUE).len());
+    text.truncate(start + kept);
 }
 
 /// Appends `name=value` to the event parameter `parameters`, which has `len` bytes.
 #[inline(always)]
-pub(super) fn push_other(len: usize, name: &str, value: &[u8], mut push: impl FnMut(&[u8])) {
+fn push_other(len: usize, name: &str, value: &[u8], mut push: impl FnMut(&[u8])) {
     if len + name.len() + value.len() + 2 > PARAMETERS {
         return;
     }
@@ -307,7 +302,8 @@ impl Headers {
         }
     }
 
-    /// Begins the record of a call, with its method and its thread.
+    /// Begins the record of a call, with its method and its thread. `method` looks up the short name of the
+    /// method, if known.
     #[inline]
     fn begin<'m>(
         &mut self,
@@ -323,18 +319,20 @@ impl Headers {
         {
             return batch.record_from(Stamp::from_millis(call.start_ms), template);
         }
-        let method = method().map_or_else(|| Cow::Owned(nameless(call.method)), Cow::Borrowed);
-        self.begin_anew(at, call, &method, batch);
+        self.begin_anew(at, call, method(), batch);
     }
 
     #[inline(never)]
-    fn begin_anew(&mut self, at: usize, call: &Call<'_>, method: &str, batch: &mut Batch) {
+    fn begin_anew(&mut self, at: usize, call: &Call<'_>, method: Option<&str>, batch: &mut Batch) {
         batch.record(Stamp::from_millis(call.start_ms), POINT);
-        put_text(self.item(m::P_METHOD), method.as_bytes(), batch);
+        let name = method.map_or_else(|| nameless(call.method).into(), Cow::Borrowed);
+        put_text(self.item(m::P_METHOD), name.as_bytes(), batch);
         if let Some(thread) = call.thread_name {
             put_text(self.item(m::P_THREAD), thread.as_bytes(), batch);
         }
-        let Some(known) = self.beginnings.get_mut(at) else { return };
+        // The name may come.
+        let known = self.beginnings.get_mut(at).filter(|_| method.is_some());
+        let Some(known) = known else { return };
         if known.is_of(call) {
             known.template = Some(RecordTemplate::of(batch));
         } else {
@@ -361,30 +359,31 @@ impl Headers {
 }
 
 impl CallRecords {
-    /// Packs the record of a call that has all names; `method` looks up that of its method; `error`:
-    /// the call failed. `false`: no packed records are taken, and nothing has happened.
-    pub(crate) fn pack<'m>(
+    /// Packs the record of a call and its parameters; `method` looks up the short name of its method, if known;
+    /// `error`: the call failed.
+    pub(crate) fn pack<'m, V: ParamValue>(
         &mut self,
         call: &Call<'_>,
+        params: impl Iterator<Item = (u32, V)> + Clone,
         error: bool,
         method: impl FnOnce() -> Option<&'m str>,
         words: &Dictionary,
         peer: &mut Peer,
-    ) -> bool {
+    ) {
         let Self { roles, value, headers, .. } = self;
         if headers.is_none() {
             *headers = Some(Box::new(Headers::new(roles.slots(), peer)));
         }
-        let (Some(headers), Some(batch)) = (headers, peer.batch(m::CALL)) else { return false };
+        let (Some(headers), Some(batch)) = (headers, peer.batch(m::CALL)) else { return };
         headers.begin(call, method, batch);
         let (mut reported, mut others) = (Reported::default(), false);
-        for param in call.params.iter() {
-            match roles.role(param.id, words) {
+        for (id, of) in params.clone() {
+            match roles.role(id, words) {
                 // Only the first value of a list, or of the ids of several tracing systems, is
                 // reported.
                 ParamRole::Own(id) if reported.add(id) => {
                     let pmid = headers.pmid(id);
-                    put_text(pmid, utf8(param.value, &mut headers.room, value), batch);
+                    put_text(pmid, of.utf8(&mut headers.room, value), batch);
                 }
                 ParamRole::Own(_) | ParamRole::KnownWord => {}
                 ParamRole::Other => others = true,
@@ -393,13 +392,12 @@ impl CallRecords {
         if others && let Some(pmid) = headers.item(m::P_PARAMETERS) {
             batch.begin_text();
             let mut text = batch.text_writer();
-            for param in call.params.iter() {
-                // It has a name, as all of them.
-                if roles.role(param.id, words) == ParamRole::Other
-                    && let Some(name) = words.get(param.id)
-                {
-                    let value = utf8(param.value, &mut headers.room, value);
-                    push_other(text.len(), name, value, |piece| text.push_utf8(piece));
+            for (id, of) in params {
+                if roles.role(id, words) == ParamRole::Other {
+                    let name = words.get(id).map(|word| Cow::Borrowed(&**word));
+                    let name = name.unwrap_or_else(|| nameless(id).into());
+                    let value = of.utf8(&mut headers.room, value);
+                    push_other(text.len(), &name, value, |piece| text.push_utf8(piece));
                 }
             }
             end_text(pmid, batch);
@@ -424,21 +422,41 @@ impl CallRecords {
         headers.positive(m::P_TRACE_OFFSET, call.pointer.offset.into());
         headers.positive(m::P_TRACE_INDEX, call.pointer.index.into());
         batch.numbers(&headers.record);
-        true
     }
 }
 
-/// A value as UTF-8: in `room` if it is short and ASCII, else in `buffer`.
-#[inline(always)]
-fn utf8<'a>(value: Text<'_>, room: &'a mut [u8; ASCII], buffer: &'a mut String) -> &'a [u8] {
-    match value.ascii(room) {
-        Some(ascii) => ascii,
-        None => {
-            buffer.clear();
-            value.push_to(buffer);
-            cut_value(buffer, 0);
-            buffer.as_bytes()
+/// The value of a parameter.
+pub(crate) trait ParamValue {
+    /// As UTF-8 without what exceeds [`VALUE`]: its own, in `room` if it is short and ASCII, else in `buffer`.
+    fn utf8<'a>(self, room: &'a mut [u8; ASCII], buffer: &'a mut String) -> &'a [u8]
+    where
+        Self: 'a;
+}
+
+impl ParamValue for Text<'_> {
+    #[inline(always)]
+    fn utf8<'a>(self, room: &'a mut [u8; ASCII], buffer: &'a mut String) -> &'a [u8]
+    where
+        Self: 'a,
+    {
+        match self.ascii(room) {
+            Some(ascii) => ascii,
+            None => {
+                buffer.clear();
+                self.push_to(buffer);
+                cut_value(buffer, 0);
+                buffer.as_bytes()
+            }
         }
+    }
+}
+
+impl ParamValue for &str {
+    fn utf8<'a>(self, _: &'a mut [u8; ASCII], _: &'a mut String) -> &'a [u8]
+    where
+        Self: 'a,
+    {
+        self.as_bytes()
     }
 }
 

@@ -3,30 +3,23 @@
 //! here, within limits of time and memory. Counters do not wait. [`PendingCall`] is the copy of a call that
 //! such a record needs.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use arrayvec::ArrayVec;
-
-use super::accounting::nameless;
-use super::pack::{CallRecords, PARAMETERS_MAX, ParamRole, Reported, cut_value, push_other};
-use crate::contract::{EventParam, EventValue, Peer};
-use crate::events::flags::POINT;
-use crate::model::{HeapSize, Memory, Stamp};
+use super::pack::cut_value;
+use crate::model::{HeapSize, Memory};
 use crate::sources::profiler::dictionary::Dictionary;
-use crate::sources::profiler::metrics::ns;
+use crate::sources::profiler::limits;
 use crate::sources::profiler::streams::record::Call;
-use crate::sources::profiler::{limits, metrics as m};
 
 /// A call for an event record, with ids in place of words.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingCall {
     /// Its numbers.
-    pub(crate) call: Call<'static>,
-    pub(crate) thread: Option<Arc<str>>,
+    pub(crate) numbers: Call<'static>,
+    thread: Option<Arc<str>>,
     /// Ids of parameters and the ends of their values in `text`.
     pub(crate) params: Vec<(u32, u32)>,
     pub(crate) text: String,
@@ -39,14 +32,14 @@ crate::heap_size!(PendingCall { params, text });
 impl Default for PendingCall {
     fn default() -> Self {
         let (params, text) = (Vec::new(), String::new());
-        Self { call: Call::EMPTY, thread: None, params, text, uncounted: false }
+        Self { numbers: Call::EMPTY, thread: None, params, text, uncounted: false }
     }
 }
 
 impl PendingCall {
     /// Replaces the content by `call`, reusing the memory.
     pub(crate) fn take(&mut self, call: &Call<'_>) {
-        self.call = call.numbers();
+        self.numbers = call.numbers();
         self.thread = call.thread_name.map(Arc::clone);
         self.params.clear();
         self.text.clear();
@@ -60,12 +53,18 @@ impl PendingCall {
         self.uncounted = false;
     }
 
+    /// The call without its parameters.
+    pub(crate) fn call(&self) -> Call<'_> {
+        Call { thread_name: self.thread.as_ref(), ..self.numbers }
+    }
+
     /// The ids of its parameters.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> + Clone {
         self.params.iter().map(|(id, _)| *id)
     }
 
-    pub(crate) fn params(&self) -> impl Iterator<Item = (u32, &str)> {
+    /// Ids and values of its parameters.
+    pub(crate) fn params(&self) -> impl Iterator<Item = (u32, &str)> + Clone {
         let mut start = 0;
         self.params.iter().map(move |(id, end)| {
             let end = *end as usize;
@@ -77,80 +76,8 @@ impl PendingCall {
 
     /// All ids have words.
     pub(crate) fn is_named(&self, words: &Dictionary) -> bool {
-        words.get(self.call.method).is_some()
+        words.get(self.numbers.method).is_some()
             && self.params.iter().all(|(id, _)| words.get(*id).is_some())
-    }
-}
-
-/// The parameters of one record, without an allocation.
-type Params<'a> = ArrayVec<EventParam<'a>, { m::PARAMS.len() + PARAMETERS_MAX }>;
-
-impl CallRecords {
-    /// Emits the record of a call. `error`: it failed. `method`: its short name, if known.
-    pub(crate) fn emit(
-        &mut self,
-        entry: &PendingCall,
-        error: bool,
-        method: Option<&str>,
-        words: &Dictionary,
-        peer: &mut Peer,
-    ) {
-        let call = &entry.call;
-        let method = method.map_or_else(|| nameless(call.method).into(), Cow::Borrowed);
-        let (mut others, mut reported) = (std::mem::take(&mut self.others), Reported::default());
-        others.clear();
-        let mut params = Params::new();
-        params.push(EventParam::text(m::P_METHOD, &method));
-        if let Some(thread) = &entry.thread {
-            params.push(EventParam::text(m::P_THREAD, thread));
-        }
-        for (id, value) in entry.params() {
-            match self.roles.role(id, words) {
-                // Only the first value of a list, or of the ids of several tracing systems, is
-                // reported.
-                ParamRole::Own(id) if reported.add(id) => {
-                    params.push(EventParam { id, value: EventValue::Text(value) })
-                }
-                ParamRole::Own(_) => {}
-                ParamRole::Other => {
-                    let name = words.get(id).map(|word| Cow::Borrowed(&**word));
-                    let name = name.unwrap_or_else(|| nameless(id).into());
-                    push_other(others.len(), &name, value.as_bytes(), |piece| {
-                        others.extend_from_slice(piece);
-                    });
-                }
-                ParamRole::KnownWord => {}
-            }
-        }
-        // Whole names and values, all of them UTF-8.
-        let text = std::str::from_utf8(&others).unwrap_or_default();
-        if !text.is_empty() {
-            params.push(EventParam::text(m::P_PARAMETERS, text));
-        }
-        params.push(EventParam::number(m::P_DURATION, ns(call.duration_ms)));
-        for (item, number) in [
-            (m::P_ERROR, error.into()),
-            (m::P_CPU, ns(call.cpu_ms)),
-            (m::P_WAIT, ns(call.wait_ms)),
-            (m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into())),
-            (m::P_MEMORY, call.memory),
-            (m::P_NESTED, call.calls.into()),
-            (m::P_FILE_READ, call.file_read),
-            (m::P_FILE_WRITTEN, call.file_written),
-            (m::P_NET_READ, call.net_read),
-            (m::P_NET_WRITTEN, call.net_written),
-            (m::P_TRANSACTIONS, call.transactions),
-            (m::P_TRACE_FILE, call.pointer.file.into()),
-            (m::P_TRACE_OFFSET, call.pointer.offset.into()),
-            (m::P_TRACE_INDEX, call.pointer.index.into()),
-        ] {
-            if number > 0 {
-                params.push(EventParam::number(item, number));
-            }
-        }
-        peer.event(m::CALL, Stamp::from_millis(call.start_ms), POINT, &params);
-        drop(params);
-        self.others = others;
     }
 }
 

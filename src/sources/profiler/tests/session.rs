@@ -8,7 +8,9 @@ use crate::sources::profiler::testkit::Bytes;
 use crate::sources::profiler::{Profiler, limits, metrics as m};
 
 fn recorded() -> Recorded {
-    Recorded::new(&Profiler::TABLE)
+    let seen = Recorded::new(&Profiler::TABLE);
+    seen.log_mut().packs = true;
+    seen
 }
 
 /// Methods of the call records.
@@ -54,6 +56,7 @@ impl Agent {
         self.out.clear();
         let mut input = BytesMut::from(&bytes.0[..]);
         self.collector.feed(self.now, &mut input, &mut self.out, seen).expect("a sound session");
+        seen.flush();
     }
 
     fn open(&mut self, seen: &mut Recorded, stream: &'static str, reset: i32) {
@@ -77,12 +80,15 @@ impl Agent {
     fn tick(&mut self, seen: &mut Recorded, seconds: u64) -> Result<(), SessionError> {
         self.now.monotonic += Duration::from_secs(seconds);
         self.out.clear();
-        self.collector.tick(self.now, &mut self.out, seen)
+        let result = self.collector.tick(self.now, &mut self.out, seen);
+        seen.flush();
+        result
     }
 
     fn close(mut self, seen: &mut Recorded) -> Vec<u8> {
         self.out.clear();
         self.collector.close(self.now, &mut self.out, seen);
+        seen.flush();
         self.out.to_vec()
     }
 }

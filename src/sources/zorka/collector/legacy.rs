@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::submit::show_names;
 use super::{Collector, Outcome, Reply};
 use crate::contract::http::Request;
-use crate::model::Now;
+use crate::model::{Now, cut};
 use crate::sources::zorka::limits::{JSON, NAME, PAUSE};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
@@ -35,14 +35,8 @@ fn text(members: &Map<String, Value>, name: &str) -> String {
 
 /// A name, without control characters and cut to its limit.
 fn name(members: &Map<String, Value>, key: &str) -> String {
-    let mut name = String::new();
-    for c in text(members, key).trim().chars().filter(|c| !c.is_control()) {
-        if name.len() + c.len_utf8() > NAME {
-            break;
-        }
-        name.push(c);
-    }
-    name
+    let name = text(members, key).trim().replace(char::is_control, "");
+    cut(&name, NAME).to_owned()
 }
 
 /// Refusals come slowly: some agents repeat them without a pause (docs/protocols/zorka.md 7).

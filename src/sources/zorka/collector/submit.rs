@@ -206,7 +206,9 @@ impl Collector {
         let outcome = self.fault(now, Endpoint::Traces, &mut state, decoded.result);
         if outcome == Outcome::Accepted || !scratch.body.records.is_empty() {
             let id = id.and_then(|id| visible(id.trim_ascii(), SESSION_ID));
-            self.account(now, agent, &mut state, at, id, decoded, scratch);
+            let Decoded { bytes, base64, result } = *decoded;
+            let trace = Trace { now, id, bytes, base64 };
+            self.account(agent, &mut state, at, &trace, result.is_ok(), scratch);
         }
         self.report(now, &mut state);
         Some(Reply::accepted(outcome))
@@ -322,45 +324,36 @@ pub(super) struct Trace<'a> {
 
 impl Collector {
     /// Counts a body whose request is answered with success, or keeps it until the agent's name is
-    /// known.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one request")]
-    pub(super) fn account(
+    /// known. `is_whole`: it was read to its end.
+    fn account(
         &self,
-        now: Now,
         agent: &Arc<Agent>,
         state: &mut State,
         at: usize,
-        id: Option<&str>,
-        decoded: &Decoded<'_>,
+        trace: &Trace<'_>,
+        is_whole: bool,
         scratch: &mut Scratch,
     ) {
+        let Trace { now, id, bytes, base64 } = *trace;
         if state.wanted.is_empty() {
             let Some(tables) = state.tables.get(at) else { return };
-            let found = state.facts.learn(&scratch.body, decoded.bytes, &tables.names);
+            let found = state.facts.learn(&scratch.body, bytes, &tables.names);
             let held: usize = state.waiting.iter().map(|w| w.bytes.len()).sum();
-            let room = state.waiting.len() < WAITING
-                && held + decoded.bytes.len() <= WAITING_BYTES
-                && decoded.result.is_ok();
-            if !found && room {
-                return state.waiting.push(Waiting {
-                    now,
-                    tables: tables.number,
-                    trace_id: id.map(Into::into),
-                    bytes: decoded.bytes.into(),
-                    base64: decoded.base64,
-                });
+            let room = state.waiting.len() < WAITING && held + bytes.len() <= WAITING_BYTES;
+            if !found && room && is_whole {
+                let (tables, trace_id, bytes) = (tables.number, id.map(Into::into), bytes.into());
+                return state.waiting.push(Waiting { now, tables, trace_id, bytes, base64 });
             }
             // Traces that wait were sent before this one.
             self.name(now, agent, state);
         } else if agent.kind == Kind::Modern && !state.facts.is_complete() {
             // The first traces may be of jobs, which have no attributes.
             let Some(tables) = state.tables.get(at) else { return };
-            if state.facts.learn(&scratch.body, decoded.bytes, &tables.names) {
+            if state.facts.learn(&scratch.body, bytes, &tables.names) {
                 self.rename(now, agent, state);
             }
         }
-        let trace = Trace { now, id, bytes: decoded.bytes, base64: decoded.base64 };
-        count(state, at, &trace, &self.allowed(), scratch);
+        count(state, at, trace, &self.allowed(), scratch);
     }
 
     /// Names an agent that has not registered by what is known of it, and counts the traces that

@@ -447,8 +447,7 @@ impl<'a> Lexer<'a> {
         }
         if out.len() > OUTPUT {
             let number = fnv(out.as_bytes());
-            let end = (0..=OUTPUT).rev().find(|end| out.is_char_boundary(*end));
-            out.truncate(end.unwrap_or_default());
+            out.truncate(cut(&out, OUTPUT).len());
             out.push_str(&format!("{DROPPED}#{number:08x}"));
         }
         out

@@ -100,10 +100,8 @@ impl Walk<'_> {
     /// `[time, calls, flags?]`.
     fn modern_end(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
         let mut elements = items.array()?;
-        items.need(&mut elements)?;
-        let stop = items.int()?;
-        items.need(&mut elements)?;
-        let calls = items.count()?;
+        let stop = items.need(&mut elements)?.int()?;
+        let calls = items.need(&mut elements)?.count()?;
         let flags = if items.more(&mut elements)? { items.int()? } else { 0 };
         items.leave(elements)?;
         self.close(stop, calls, Some(flags));
@@ -115,10 +113,8 @@ impl Walk<'_> {
     fn begin(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
         let at = items.position();
         let mut elements = items.array()?;
-        items.need(&mut elements)?;
-        let clock = items.int()?;
-        items.need(&mut elements)?;
-        let kind = items.id()?;
+        let clock = items.need(&mut elements)?.int()?;
+        let kind = items.need(&mut elements)?.id()?;
         let (id, parent) = span_ids(items, elements)?;
         self.span(at, self.begins(kind, clock, id, parent))
     }
@@ -127,8 +123,7 @@ impl Walk<'_> {
     fn legacy_begin(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
         let at = items.position();
         let mut elements = items.array()?;
-        items.need(&mut elements)?;
-        let (clock, mut kind) = (items.int()?, 0);
+        let (clock, mut kind) = (items.need(&mut elements)?.int()?, 0);
         let mut ids = (0, 0);
         let mut is_interim = true;
         if items.more(&mut elements)? {
@@ -155,8 +150,7 @@ impl Walk<'_> {
     /// `[name, value]`, or `[type, name, value]` for the nearest span of that type.
     fn attribute(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
         let mut elements = items.array()?;
-        items.need(&mut elements)?;
-        let first = items.id()?;
+        let first = items.need(&mut elements)?.id()?;
         items.need(&mut elements)?;
         let second = items.clone();
         let mut value = items.value()?;
@@ -183,8 +177,7 @@ impl Walk<'_> {
     /// `[type, {name: value}]`.
     fn upward_map(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
         let mut elements = items.array()?;
-        items.need(&mut elements)?;
-        let kind = items.id()?;
+        let kind = items.need(&mut elements)?.id()?;
         items.need(&mut elements)?;
         self.map(items, self.upward(kind))?;
         items.leave(elements)
@@ -193,14 +186,10 @@ impl Walk<'_> {
     /// `[id, class, message, cause, stack, attributes?]`.
     fn exception(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
         let mut elements = items.array()?;
-        items.need(&mut elements)?;
-        let id = items.int()?;
-        items.need(&mut elements)?;
-        let class = ClassName::Symbol(items.id()?);
-        items.need(&mut elements)?;
-        let message = items.optional_text()?;
-        items.need(&mut elements)?;
-        items.skip()?;
+        let id = items.need(&mut elements)?.int()?;
+        let class = ClassName::Symbol(items.need(&mut elements)?.id()?);
+        let message = items.need(&mut elements)?.optional_text()?;
+        items.need(&mut elements)?.skip()?;
         items.need(&mut elements)?;
         let (frames, first) = stack(items)?;
         items.leave(elements)?;
@@ -210,16 +199,14 @@ impl Walk<'_> {
     /// The note's `[id, class name, message, cause, stack frames...]`.
     fn note_exception(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
         let mut elements = items.array()?;
-        items.need(&mut elements)?;
-        let id = items.int()?;
+        let id = items.need(&mut elements)?.int()?;
         items.need(&mut elements)?;
         let class = if matches!(items.first()?, 0x60..=0x7b) {
             ClassName::Text(items.text()?)
         } else {
             ClassName::Symbol(items.id()?)
         };
-        items.need(&mut elements)?;
-        let message = items.optional_text()?;
+        let message = items.need(&mut elements)?.optional_text()?;
         let mut frames: u32 = 0;
         if items.more(&mut elements)? {
             items.skip()?;
@@ -283,8 +270,7 @@ pub(super) fn stack(items: &mut Items<'_>) -> Result<(u32, Option<Frame>), BodyE
         let mut frame = items.array()?;
         let mut numbers = [0; 4];
         for number in &mut numbers {
-            items.need(&mut frame)?;
-            *number = u32::try_from(items.int()?).unwrap_or(0);
+            *number = u32::try_from(items.need(&mut frame)?.int()?).unwrap_or(0);
         }
         items.leave(frame)?;
         let [class, method, file, line] = numbers;

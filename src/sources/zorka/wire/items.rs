@@ -188,9 +188,9 @@ impl<'b> Items<'b> {
         }
     }
 
-    /// Another element must follow.
-    pub(crate) fn need(&mut self, elements: &mut Elements) -> Result<(), BodyError> {
-        if self.more(elements)? { Ok(()) } else { Err(self.malformed()) }
+    /// Another element must follow: it comes next.
+    pub(crate) fn need(&mut self, elements: &mut Elements) -> Result<&mut Self, BodyError> {
+        if self.more(elements)? { Ok(self) } else { Err(self.malformed()) }
     }
 
     /// Skips the rest of an array.

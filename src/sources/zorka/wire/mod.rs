@@ -358,10 +358,8 @@ pub fn definitions<'b>(
 /// `[id, text]`, or `[id, text, type]` of legacy agents.
 fn symbol<'b>(items: &mut Items<'b>, body: &'b [u8]) -> Result<Definition<'b>, BodyError> {
     let mut elements = items.array()?;
-    items.need(&mut elements)?;
-    let id = items.id()?;
-    items.need(&mut elements)?;
-    let text = items.optional_text()?;
+    let id = items.need(&mut elements)?.id()?;
+    let text = items.need(&mut elements)?.optional_text()?;
     items.leave(elements)?;
     Ok(Definition::Symbol { id, text: text.map(|text| text.of(body)).unwrap_or_default() })
 }
@@ -371,8 +369,7 @@ fn method<'b>(items: &mut Items<'_>) -> Result<Definition<'b>, BodyError> {
     let mut elements = items.array()?;
     let mut ids = [0; 4];
     for id in &mut ids {
-        items.need(&mut elements)?;
-        *id = items.id()?;
+        *id = items.need(&mut elements)?.id()?;
     }
     items.leave(elements)?;
     let [id, class, name, signature] = ids;

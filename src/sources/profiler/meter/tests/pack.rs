@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::contract::Recorded;
+use crate::contract::{EventParam, EventValue, Recorded};
 use crate::sources::Source;
 use crate::sources::profiler::Profiler;
 use crate::sources::profiler::dictionary::Text;
 use crate::sources::profiler::dictionary::shared::Interner;
+use crate::sources::profiler::meter::accounting::Marks;
 use crate::sources::profiler::meter::pending::PendingCall;
 use crate::sources::profiler::metrics::{P_DURATION, P_URL};
 use crate::sources::profiler::streams::record::{Params, Piece, Pointer};
@@ -67,6 +68,60 @@ fn values() -> Vec<Vec<u16>> {
     values
 }
 
+/// Tells the record of a call without a packer.
+fn tell(
+    of: &PendingCall,
+    error: bool,
+    method: Option<&str>,
+    roles: &mut ParamRoles,
+    words: &Dictionary,
+    peer: &mut Peer,
+) {
+    let call = of.call();
+    let method = method.map_or_else(|| nameless(call.method), str::to_owned);
+    let (mut others, mut reported) = (Vec::new(), Reported::default());
+    let mut params = vec![EventParam::text(m::P_METHOD, &method)];
+    params.extend(call.thread_name.map(|thread| EventParam::text(m::P_THREAD, thread)));
+    for (id, value) in of.params() {
+        match roles.role(id, words) {
+            ParamRole::Own(id) if reported.add(id) => {
+                params.push(EventParam { id, value: EventValue::Text(value) })
+            }
+            ParamRole::Own(_) | ParamRole::KnownWord => {}
+            ParamRole::Other => {
+                let name = words.get(id).map_or_else(|| nameless(id), |word| (**word).to_owned());
+                push_other(others.len(), &name, value.as_bytes(), |piece| others.extend(piece));
+            }
+        }
+    }
+    let others = String::from_utf8(others).expect("whole names and values");
+    if !others.is_empty() {
+        params.push(EventParam::text(m::P_PARAMETERS, &others));
+    }
+    params.push(EventParam::number(m::P_DURATION, ns(call.duration_ms)));
+    for (item, number) in [
+        (m::P_ERROR, error.into()),
+        (m::P_CPU, ns(call.cpu_ms)),
+        (m::P_WAIT, ns(call.wait_ms)),
+        (m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into())),
+        (m::P_MEMORY, call.memory),
+        (m::P_NESTED, call.calls.into()),
+        (m::P_FILE_READ, call.file_read),
+        (m::P_FILE_WRITTEN, call.file_written),
+        (m::P_NET_READ, call.net_read),
+        (m::P_NET_WRITTEN, call.net_written),
+        (m::P_TRANSACTIONS, call.transactions),
+        (m::P_TRACE_FILE, call.pointer.file.into()),
+        (m::P_TRACE_OFFSET, call.pointer.offset.into()),
+        (m::P_TRACE_INDEX, call.pointer.index.into()),
+    ] {
+        if number > 0 {
+            params.push(EventParam::number(item, number));
+        }
+    }
+    peer.event(m::CALL, Stamp::from_millis(call.start_ms), POINT, &params);
+}
+
 #[test]
 fn a_packed_record_is_the_one_that_is_told() {
     let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
@@ -75,8 +130,8 @@ fn a_packed_record_is_the_one_that_is_told() {
         assert!(words.put(None, Text::new(&word(text), text.len() as u32)).1);
     }
     let names: Arc<[String]> = ["tenant".to_owned(), "user".to_owned()].into();
-    let (mut told, mut packed) = (CallRecords::new(Arc::clone(&names)), CallRecords::new(names));
-    let [mut slow, mut fast] = [false, true].map(|packs| {
+    let (mut roles, mut packed) = (ParamRoles::new(Arc::clone(&names)), CallRecords::new(names));
+    let [mut slow, mut fast, mut again] = [false, true, true].map(|packs| {
         let peer = Recorded::new(&Profiler::TABLE);
         let mut log = peer.log_mut();
         // There is no room for the other names.
@@ -97,11 +152,11 @@ fn a_packed_record_is_the_one_that_is_told() {
             let from = text.len();
             let value = values.get(any(values.len())).expect("a value");
             text.extend(value.iter().flat_map(|unit| unit.to_be_bytes()));
-            let (id, to, units) = (any(WORDS.len()) as u32, text.len(), value.len() as u32);
+            let (id, to, units) = (any(WORDS.len() + 1) as u32, text.len(), value.len() as u32);
             pieces.push(Piece { id, from, to, units });
         }
         // Ids get other words when the dictionary is reset.
-        let (method, thread, later) = (any(4), any(threads.len()), n / 700);
+        let (method, thread, later) = (any(5), any(threads.len()), n / 700);
         let mut number = |most: u64| if any(2) == 0 { 0 } else { any(1 << 20) as u64 % most };
         let call = Call {
             start_ms: number(1 << 20).cast_signed() - 1_000,
@@ -128,19 +183,20 @@ fn a_packed_record_is_the_one_that_is_told() {
             queue_wait_ms: number(99) as u32,
             params: Params { pieces: &pieces, text: &text, count: 1, values: 1 },
         };
-        let method =
-            ["Main.run", "C.a\0b", "", "com.example.Quite.aLongName"][(method + later) % 4];
+        let names = ["Main.run", "C.a\0b", "", "com.example.Quite.aLongName"];
+        // The last one has no name.
+        let method = (method < 4).then(|| names[(method + later) % 4]);
+        let error = Marks::of(call.method, call.params.ids(), &words).error;
         let mut copy = PendingCall::default();
         copy.take(&call);
-        assert!(
-            !told.pack(&call, call.is_error(&words), || Some(method), &words, &mut slow),
-            "it takes updates only"
-        );
-        told.emit(&copy, call.is_error(&words), Some(method), &words, &mut slow);
-        assert!(packed.pack(&call, call.is_error(&words), || Some(method), &words, &mut fast));
-        fast.flush();
+        tell(&copy, error, method, &mut roles, &words, &mut slow);
+        let params = call.params.iter().map(|param| (param.id, param.value));
+        packed.pack(&call, params, error, || method, &words, &mut fast);
+        packed.pack(&copy.call(), copy.params(), error, || method, &words, &mut again);
+        [&mut fast, &mut again].into_iter().for_each(|peer| peer.flush());
         assert_eq!(slow.records(), fast.records(), "{call:?}");
-        [&slow, &fast].into_iter().for_each(|peer| peer.log_mut().events.clear());
+        assert_eq!(slow.records(), again.records(), "{call:?}");
+        [&slow, &fast, &again].into_iter().for_each(|peer| peer.log_mut().events.clear());
         if n % 1_000 == 0 {
             packed.shrink();
         }

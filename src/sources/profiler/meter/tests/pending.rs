@@ -10,7 +10,7 @@ fn words(known: &[u32]) -> Dictionary {
 
 fn call(method: u32) -> PendingCall {
     PendingCall {
-        call: Call { method, ..Call::EMPTY },
+        numbers: Call { method, ..Call::EMPTY },
         text: "x".repeat(1000),
         params: vec![(method, 1000)],
         ..PendingCall::default()
@@ -19,7 +19,8 @@ fn call(method: u32) -> PendingCall {
 
 fn released(pending: &mut PendingCalls, now: u64, known: &[u32], all: bool) -> Vec<u32> {
     let mut emitted = Vec::new();
-    pending.release(Duration::from_secs(now), &words(known), all, |e| emitted.push(e.call.method));
+    pending
+        .release(Duration::from_secs(now), &words(known), all, |e| emitted.push(e.numbers.method));
     emitted
 }
 

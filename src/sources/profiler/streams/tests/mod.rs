@@ -17,7 +17,13 @@ pub(crate) struct Log(pub(crate) Vec<String>);
 
 impl Observer for Log {
     fn call(&mut self, c: &Call<'_>, words: &Dictionary) {
-        let marks = (c.is_named(words), c.is_error(words), c.is_idle(words), c.title(words));
+        let value = |mark| {
+            let id = words.id_of(mark)?;
+            c.params.iter().find(|param| param.id == id).map(|param| param.value)
+        };
+        let is = |mark| value(mark).is_some();
+        let title = value(KnownWord::Title);
+        let marks = (c.is_named(words), is(KnownWord::Red), is(KnownWord::Idle), title);
         self.0.push(format!("{c:?} {marks:?}"));
     }
     fn pause(&mut self, p: &Pause) {
