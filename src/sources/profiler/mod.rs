@@ -57,7 +57,7 @@
 //! 7. `streams/record`: the [`Call`] itself, handed to the [`Observer`];
 //! 8. `meter`: the observer of one pod: counts the call and emits its event record;
 //! 9. `meter/accounting`: counters, histogram, percentiles and root methods;
-//! 10. `meter/pack`: encodes the event record, with names looked up in
+//! 10. `meter/pack` and `meter/roles`: encode the event record, with names looked up in
 //! 11. `dictionary`, whose words `dictionary/shared` shares among pods;
 //! 12. `meter/pending`: a call whose names have not arrived waits here, at most 11 s.
 //!

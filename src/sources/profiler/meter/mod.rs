@@ -3,10 +3,11 @@
 mod accounting;
 mod pack;
 pub(super) mod pending;
+mod roles;
 mod stacks;
 
-pub(super) use self::pack::restore;
-pub use self::pack::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_parameter_name};
+pub(super) use self::roles::restore;
+pub use self::roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_parameter_name};
 
 use std::sync::Arc;
 use std::time::Duration;
