@@ -21,8 +21,8 @@ use pmdaapm::contract::Session as _;
 use pmdaapm::model::{Departure, Now};
 use pmdaapm::sources::profiler::{AgentSession, Options};
 use pmdaapm::sources::profiler::{
-    Block, Call, Dictionary, Interner, Observer, Opened, Pause, Settings, SharedState, StreamKind,
-    Streams, TraceEvent, TraceKind,
+    Block, Call, Dictionary, Interner, KnownWord, Observer, Opened, Pause, Settings, SharedState,
+    StreamKind, Streams, TraceEvent, TraceKind,
 };
 use pmdaapm::store::{Limits, RequestQueue, Store};
 use test_kit::{catalogue, profiler as kit};
@@ -96,7 +96,8 @@ impl Observer for Sums {
         self.cpu += call.cpu_ms;
         self.memory += call.memory;
         self.late += u64::from(!call.is_named(words));
-        self.late += u64::from(call.is_error(words));
+        let is_error = |id| call.params.has(id);
+        self.late += u64::from(words.id_of(KnownWord::Red).is_some_and(is_error));
     }
 
     fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Dictionary) {

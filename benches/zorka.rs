@@ -13,7 +13,7 @@ use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
 use pmdaapm::model::Now;
 use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
-use pmdaapm::sources::zorka::wire::body::TraceBody;
+use pmdaapm::sources::zorka::wire::TraceBody;
 use pmdaapm::sources::zorka::wire::{Content, definitions, trace, unwrap};
 use pmdaapm::store::{Limits, Store};
 use test_kit::{catalogue, zorka as kit};

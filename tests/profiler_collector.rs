@@ -79,6 +79,7 @@ fn updates<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Updates, Result<(
         Arc::new(SharedState::new(64 << 20)),
     );
     let mut updates = Recorded::new(&Profiler::TABLE);
+    updates.log_mut().packs = true;
     let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
     let (mut now, mut end) = (Now::default(), Ok(()));
     for piece in pieces {
@@ -94,6 +95,7 @@ fn updates<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Updates, Result<(
         }
     }
     collector.close(now, &mut out, &mut updates);
+    updates.flush();
     (Updates::of(&updates), end)
 }
 

@@ -4,7 +4,7 @@
 #![no_main]
 
 use pmdaapm::sources::zorka::limits;
-use pmdaapm::sources::zorka::wire::body::{
+use pmdaapm::sources::zorka::wire::{
     AttributeValue, ClassName, FLAG_CLOSED, NONE, Slice, TraceBody,
 };
 use pmdaapm::sources::zorka::wire::{Content, Definition, definitions, trace, unwrap};

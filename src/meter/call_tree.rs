@@ -53,6 +53,8 @@ pub struct CallTree {
     hasher: RandomState,
 }
 
+crate::heap_size!(CallTree { nodes, numbers });
+
 impl Default for CallTree {
     fn default() -> Self {
         Self {
@@ -111,12 +113,6 @@ impl CallTree {
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.nodes.len() >= NODES
-    }
-
-    /// Allocated bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>() + self.numbers.allocation_size()
     }
 
     /// Keeps nodes for which `used` is set, and their parents. Returns the new number of each node,

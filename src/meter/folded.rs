@@ -1,4 +1,4 @@
-//! A stack as the name of an instance.
+//! Names of instances: a stack, and a text of a peer.
 
 /// Name of a stack of which nothing is known.
 const UNKNOWN: &str = "unknown";
@@ -24,6 +24,19 @@ pub fn folded<T: AsRef<str>>(frames: &[T], longest: usize) -> String {
     if frames.is_empty() { UNKNOWN.to_owned() } else { name }
 }
 
+/// `text` with `_` for blanks and control characters, cut at a character to `longest` bytes.
+#[must_use]
+pub fn clean(text: &str, longest: usize) -> String {
+    let mut name = String::with_capacity(text.len().min(longest));
+    for c in text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }) {
+        if name.len() + c.len_utf8() > longest {
+            break;
+        }
+        name.push(c);
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +47,10 @@ mod tests {
         assert_eq!(folded(&["c", "b", "a"], 9), "a,b,c");
         assert_eq!(folded(&["c", "b", "a"], 8), "...,b,c");
         assert_eq!(folded(&["long"], 4), "...");
+    }
+
+    #[test]
+    fn a_text_is_cut_at_a_character() {
+        assert_eq!([clean(" a\tb", 9), clean("\u{e9}\u{e9}", 3)], ["_a_b", "\u{e9}"]);
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::merged::MergedLatency;
-use super::window::{Percentiles, Window, empty, memory};
+use super::window::{Percentiles, Window, empty};
+use crate::model::HeapSize;
 
 /// Durations of the last minute in any unit. Longer durations than `LONGEST` count as this long.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ struct Run {
     duration: u64,
     calls: u32,
 }
+
+crate::heap_size!([const LONGEST: u64] Latency<LONGEST> { window, fresh });
 
 impl<const LONGEST: u64> Latency<LONGEST> {
     /// Adds a duration. It counts from the next report on.
@@ -60,7 +63,7 @@ impl<const LONGEST: u64> Latency<LONGEST> {
     /// Allocated bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.window.memory() + self.fresh.as_ref().map_or(0, memory)
+        self.heap_size()
     }
 
     /// The percentiles, if they may have changed since the last time; `Some(None)`: no calls are
@@ -110,7 +113,7 @@ mod tests {
         assert!(
             l.changed(at(60), None).flatten().is_some_and(|p| p.p50 >= LONGEST - LONGEST / 100)
         );
-        assert!(l.memory() > 0);
+        assert!(l.heap_size() > 0);
         assert_eq!(l.changed(at(100), None), Some(None));
         assert_eq!(l.changed(at(101), None), None);
         assert!(l.is_empty() && l.fresh.is_none());

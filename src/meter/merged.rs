@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 
 use super::window::Window;
 use crate::contract::Peer;
-use crate::model::{Charge, Memory, Purpose, RowItem};
+use crate::model::{Charge, HeapSize, Memory, Purpose, RowItem};
 
 /// Services of one source with percentiles: as many as a source has peers unless configured. A
 /// service without connected peers is none of them.
@@ -76,7 +76,7 @@ impl MergedLatency {
     pub(super) fn add(&self, now: Duration, durations: &Histogram<u32>) {
         let mut shared = lock(&self.0);
         shared.window.add(now, durations);
-        let memory = shared.window.memory();
+        let memory = shared.window.heap_size();
         shared.charge.set(memory);
     }
 
@@ -97,7 +97,7 @@ impl MergedLatency {
         }
         let Some(percentiles) = shared.window.changed(now) else { return };
         shared.next = now + PACE;
-        let memory = shared.window.memory();
+        let memory = shared.window.heap_size();
         shared.charge.set(memory);
         let values = percentiles.map(|p| [p.p50, p.p95, p.p99, p.max]);
         for (at, item) in items.into_iter().enumerate() {

@@ -26,6 +26,8 @@ pub struct StackTimes {
     rows: u32,
 }
 
+crate::heap_size!(StackTimes { tree, touched });
+
 impl StackTimes {
     /// Adds to the self time of a stack.
     #[inline]
@@ -35,15 +37,6 @@ impl StackTimes {
             self.touched.push(node);
         }
         at.self_time = at.self_time.saturating_add(time);
-    }
-
-    /// Gives a stack its row at once. `item`: the metric of stacks.
-    pub fn bind(&mut self, node: u32, item: RowItem, name: &str, peer: &mut Peer) {
-        let Some(at) = self.tree.nodes.get_mut(node as usize) else { return };
-        let slot = self.rows;
-        self.rows += 1;
-        at.row = NodeRow::Assigned(slot);
-        peer.row(item.table(), slot, Some(name));
     }
 
     /// Reports the time of stacks that have names. `item`: the metric of stacks; `unit`: nanoseconds in a
@@ -103,12 +96,6 @@ impl StackTimes {
         peer.free_rows(item.table());
         numbers
     }
-
-    /// Allocated bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.tree.memory() + self.touched.capacity() * size_of::<u32>()
-    }
 }
 
 #[cfg(test)]
@@ -116,7 +103,7 @@ mod tests {
     use super::*;
     use crate::catalogue::{InDomDef, SourceTable};
     use crate::contract::Recorded;
-    use crate::model::TableId;
+    use crate::model::{HeapSize, TableId};
 
     const ITEM: RowItem = RowItem::new(TableId::new(3), 1);
 
@@ -171,6 +158,6 @@ mod tests {
         assert_eq!(reported(&mut times, &mut peer, 3), [row("C.m1,C.m3", 10)]);
         assert_eq!(times.retain(ITEM, [0].into_iter(), &mut peer), [0, ROOT]);
         times.retain(ITEM, std::iter::empty(), &mut peer);
-        assert_eq!(times.memory(), 0);
+        assert_eq!(times.heap_size(), 0);
     }
 }

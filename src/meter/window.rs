@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use crate::model::HeapSize;
+
 /// Time that one histogram covers, and number of histograms.
 const SLICE: Duration = Duration::from_secs(10);
 const SLICES: u64 = 6;
@@ -29,9 +31,10 @@ pub(super) fn empty() -> Option<Histogram<u32>> {
     Histogram::new(DIGITS).ok()
 }
 
-/// Allocated bytes of a histogram.
-pub(super) fn memory(histogram: &Histogram<u32>) -> usize {
-    histogram.distinct_values() * size_of::<u32>()
+impl HeapSize for Histogram<u32> {
+    fn heap_size(&self) -> usize {
+        self.distinct_values() * size_of::<u32>()
+    }
 }
 
 /// Durations as histograms of 10 s each. Memory is used only while there are durations; it depends
@@ -40,6 +43,13 @@ pub(super) fn memory(histogram: &Histogram<u32>) -> usize {
 pub(super) struct Window {
     slices: VecDeque<(u64, Histogram<u32>)>,
     changed: bool,
+}
+
+impl HeapSize for Window {
+    fn heap_size(&self) -> usize {
+        let histograms = self.slices.iter().map(|(_, histogram)| histogram.heap_size());
+        self.slices.heap_size() + histograms.sum::<usize>()
+    }
 }
 
 impl Window {
@@ -86,11 +96,5 @@ impl Window {
     /// No durations are left.
     pub(super) fn is_empty(&self) -> bool {
         self.slices.is_empty()
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.slices.capacity() * size_of::<(u64, Histogram<u32>)>()
-            + self.slices.iter().map(|(_, h)| memory(h)).sum::<usize>()
     }
 }

@@ -124,6 +124,12 @@ impl HeapSize for pcp_event::Batch {
     }
 }
 
+impl HeapSize for pcp_event::RecordTemplate {
+    fn heap_size(&self) -> usize {
+        self.memory()
+    }
+}
+
 /// [`HeapSize`] of a struct: the sum of that of the fields in the list, which are those that allocate. `each`
 /// before a field: also that of each of its elements. Parameters of the type stand in brackets before it.
 ///

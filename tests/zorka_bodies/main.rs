@@ -4,11 +4,12 @@
 
 use std::time::{Duration, Instant};
 
+use pmdaapm::model::HeapSize;
 use pmdaapm::sources::zorka::limits;
-use pmdaapm::sources::zorka::wire::body::{Dialect, FLAG_CLOSED, FLAG_OVERFLOW, NONE, TraceBody};
 use pmdaapm::sources::zorka::wire::{
     Content, Definition, Encoding, ErrorKind, definitions, field, trace, unwrap,
 };
+use pmdaapm::sources::zorka::wire::{Dialect, FLAG_CLOSED, FLAG_OVERFLOW, NONE, TraceBody};
 use test_kit::zorka::{self as kit, corpus};
 
 /// A body of events.txt.
@@ -155,7 +156,7 @@ fn a_cut_body_has_the_same_prefix() {
             }
             assert!(part.records.len() <= whole.records.len());
             for (cut, record) in part.records.iter().zip(&whole.records) {
-                let same = |r: &pmdaapm::sources::zorka::wire::body::Record| {
+                let same = |r: &pmdaapm::sources::zorka::wire::Record| {
                     (r.parent, r.method, r.start, r.duration, r.calls)
                 };
                 if cut.flags & FLAG_CLOSED != 0 {
@@ -291,15 +292,15 @@ fn hostile_bodies_are_bounded() {
             assert!(texts <= unwrapped.bytes.len());
             let _ = trace(&unwrapped.bytes, &mut out);
             check(&unwrapped.bytes, &out);
-            assert!(out.memory() < 48 << 20, "{}", out.memory());
+            assert!(out.heap_size() < 48 << 20, "{}", out.heap_size());
         }
         let limit = Duration::from_secs(10);
         assert!(start.elapsed() < limit, "{:?}", &body[..body.len().min(40)]);
     }
     trace(&kit::fib(1 << 17).body, &mut out).unwrap();
-    assert!(out.memory() > limits::KEPT);
+    assert!(out.heap_size() > limits::KEPT);
     out.clear();
-    assert_eq!(out.memory(), 0);
+    assert_eq!(out.heap_size(), 0);
 }
 
 #[test]

@@ -1,8 +1,11 @@
-//! The metrics, tables, events and parameters of pods (docs/metrics.md, apm.profiler.*).
+//! The metrics, tables, events and parameters of Java profiler agents (docs/metrics.md, apm.profiler.*),
+//! and what they are called in every source.
 
-use crate::catalogue::{InDomDef, TableDef};
+use crate::catalogue::{
+    InDomDef, Part, RollUp, ServiceOf, ServiceRows, ServiceSum, Services, TableDef,
+};
 use crate::model::TableCell::{Milliseconds, Others, Param, Peer, Status};
-use crate::model::{EventKind, EventKindId, EventTable, ParamItem, RowItem, TableId};
+use crate::model::{EventKind, EventKindId, EventTable, Leaf, ParamItem, RowItem, TableId};
 use crate::{event_params, listed, peer_metrics, row_metrics};
 
 /// First PMID cluster of this source: its static metrics.
@@ -355,6 +358,70 @@ pub(super) const INDOM: InDomDef = InDomDef {
      started and in apm.profiler.start_time: a pod that is restarted keeps its instance (apm.profiler.restarts). An instance stays \
      for a while after its pod has gone (limits.forget).",
 };
+
+/// `apm.runtime`.
+pub(super) const RUNTIME: &[RollUp] = &[
+    RollUp { leaf: Leaf::Restarts, parts: &[Part::Metrics(&[RESTARTS])] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Metrics(&[GC_COUNT])] },
+    RollUp { leaf: Leaf::GcTime, parts: &[Part::Metrics(&[GC_TIME])] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Metrics(&[GC_COUNT])] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Metrics(&[GC_TIME])] },
+    RollUp { leaf: Leaf::LockTime, parts: &[Part::Metrics(&[WAIT])] },
+    RollUp { leaf: Leaf::Calls, parts: &[Part::Metrics(&[CALLS])] },
+    RollUp { leaf: Leaf::CallErrors, parts: &[Part::Metrics(&[ERRORS])] },
+    RollUp { leaf: Leaf::CallTime, parts: &[Part::Metrics(&[TIME])] },
+];
+
+/// `apm.service`.
+pub(super) const SERVICE: Option<Services> = Some(Services {
+    table: SERVICES,
+    of_peer: ServiceOf::Label("service"),
+    leaves: LEAVES,
+    sums: SUMS,
+    rows: ROWS,
+});
+
+const SUMS: &[ServiceSum] = &[
+    ServiceSum::Of(TIME, SERVICE_TIME),
+    ServiceSum::Of(CALLS, SERVICE_COUNT),
+    ServiceSum::Of(ERRORS, SERVICE_ERRORS),
+    ServiceSum::Of(CPU, SERVICE_CPU),
+    ServiceSum::Of(WAIT, SERVICE_WAIT),
+    ServiceSum::Of(MEMORY, SERVICE_MEMORY),
+    ServiceSum::Of(SUSPENDS, SERVICE_SUSPENDS),
+    ServiceSum::Of(SUSPEND_TIME, SERVICE_SUSPEND_TIME),
+    ServiceSum::Of(GC_COUNT, SERVICE_GC_COUNT),
+    ServiceSum::Of(GC_TIME, SERVICE_GC_TIME),
+];
+
+const ROWS: &[ServiceRows] = &[
+    ServiceRows { sums: &[(BUCKET_CALLS, SERVICE_HISTOGRAM)], label: Some("bucket") },
+    ServiceRows {
+        sums: &[
+            (METHOD_TIME, SERVICE_METHOD_TIME),
+            (METHOD_COUNT, SERVICE_METHOD_COUNT),
+            (METHOD_ERRORS, SERVICE_METHOD_ERRORS),
+        ],
+        label: Some("method"),
+    },
+    ServiceRows { sums: &[(STACK_TIME, SERVICE_STACK_TIME)], label: None },
+];
+
+const LEAVES: &[RollUp] = &[
+    RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Rows(SERVICE_GC_COUNT)] },
+    RollUp { leaf: Leaf::GcTime, parts: &[Part::Rows(SERVICE_GC_TIME)] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Rows(SERVICE_GC_COUNT)] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Rows(SERVICE_GC_TIME)] },
+    RollUp { leaf: Leaf::LockTime, parts: &[Part::Rows(SERVICE_WAIT)] },
+    RollUp { leaf: Leaf::Calls, parts: &[Part::Rows(SERVICE_COUNT)] },
+    RollUp { leaf: Leaf::CallErrors, parts: &[Part::Rows(SERVICE_ERRORS)] },
+    RollUp { leaf: Leaf::CallTime, parts: &[Part::Rows(SERVICE_TIME)] },
+    RollUp { leaf: Leaf::LatencyP50, parts: &[Part::Rows(SERVICE_P50)] },
+    RollUp { leaf: Leaf::LatencyP95, parts: &[Part::Rows(SERVICE_P95)] },
+    RollUp { leaf: Leaf::LatencyP99, parts: &[Part::Rows(SERVICE_P99)] },
+    RollUp { leaf: Leaf::LatencyMax, parts: &[Part::Rows(SERVICE_MAX)] },
+];
 
 #[cfg(test)]
 mod tests {

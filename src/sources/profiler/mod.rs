@@ -21,7 +21,7 @@
 //! commands that follow, so this collector never sends another value. FF in place of an ack means:
 //! start over. FF is also the last byte of every connection that this side closes: agents treat the
 //! plain end of a connection as a pause and read for another 30 s, but start over 10 s after FF. If
-//! the first bytes are `1f 8b`, all requests are one gzip member (`wire::inflate`).
+//! the first bytes are `1f 8b`, all requests are one gzip member (`wire::dialogue`).
 //!
 //! The payloads of a stream, one behind the other, are a file; opening the same name again begins
 //! the next file.
@@ -33,7 +33,7 @@
 //! | `suspend` | phrases: pauses of the JVM | `streams::phrases` |
 //! | `calls` | finished root calls | `streams::calls` |
 //! | `trace` | ENTER, EXIT, TAG by thread | `streams::trace` |
-//! | `xml`, `sql` | values that the trace refers to | `streams::values` |
+//! | `xml`, `sql` | values that the trace refers to | `streams::phrases` |
 //! | `gc` | text of the JVM's log | `streams::gc` |
 //! | others | counted | |
 //!
@@ -41,30 +41,29 @@
 //! sends all of it. An agent whose connection breaks while a rotation is due resumes that rotation
 //! on a new connection: it opens trace, calls, xml, sql and suspend, and sends neither dictionary
 //! nor params again. Therefore the dictionary of a lost connection is kept for the next connection
-//! of the same JVM (`dictionary::cache`). Calls without any dictionary are answered with FF.
+//! of the same JVM (`dictionary::shared`). Calls without any dictionary are answered with FF.
 //!
 //! # The way of a call
 //!
-//! From the socket to the store a call passes at most 12 files of this folder. A compressed
-//! connection adds 3; a call whose names come later adds 11.
+//! From the socket to the store a call passes these files of this folder.
 //!
 //! 1. `session`: [`AgentSession`] takes the bytes of one read; [`Connection`] passes them on;
-//! 2. `wire/dialogue`: [`Dialogue`] takes whole commands from the front and replies;
-//! 3. `wire/inflate`: inflates the requests of a compressed connection;
-//! 4. `wire/command`: parses one command; RCV_DATA carries a piece of the stream `calls`;
-//! 5. `streams/decode`: [`Streams`] gives the piece to the decoder of the open file;
-//! 6. `streams/scan`: joins a token that the piece before cut off; reads numbers and strings;
-//! 7. `streams/calls`: assembles the call;
-//! 8. `streams/record`: the [`Call`] itself, handed to the [`Observer`];
-//! 9. `meter/pod_metrics`: the observer of one pod: counts the call and emits its event record;
-//! 10. `meter/accounting`: counters, histogram, percentiles and root methods;
-//! 11. `records/pending`: calls wait here for words of the dictionary, at most 11 s;
-//! 12. `records/call_record`: encodes the event record, with names looked up in [`Dictionary`].
-//!     `records/pack` does so for a call that does not wait: it needs no copy of the call.
+//! 2. `wire/dialogue`: [`Dialogue`] takes whole commands from the front and replies; it inflates the
+//!    requests of a compressed connection;
+//! 3. `wire`: parses one command; RCV_DATA carries a piece of the stream `calls`;
+//! 4. `streams`: [`Streams`] gives the piece to the decoder of the open file;
+//! 5. `streams/scan`: joins a token that the piece before cut off; reads numbers and strings;
+//! 6. `streams/calls`: assembles the call;
+//! 7. `streams/record`: the [`Call`] itself, handed to the [`Observer`];
+//! 8. `meter`: the observer of one pod: counts the call and emits its event record;
+//! 9. `meter/accounting`: counters, histogram, percentiles and root methods;
+//! 10. `meter/pack` and `meter/roles`: encode the event record, with names looked up in
+//! 11. `dictionary`, whose words `dictionary/shared` shares among pods;
+//! 12. `meter/pending`: a call whose names have not arrived waits here, at most 11 s.
 //!
-//! The store is what 10 and 12 tell of the pod, through its `Peer`. The trace takes the same way up to 9, then
-//! `meter/stacks` and `crate::meter`; `streams/short_event` decodes its usual events. A corrupt file
-//! ends only its own stream, and only until the agent opens that stream again.
+//! The store is what 9, 10 and 12 tell of the pod, through its `Peer`. The trace takes the same way up to 8,
+//! then `meter/stacks` and `crate::meter`. A corrupt file ends only its own stream, and only until the agent
+//! opens that stream again.
 
 mod config;
 mod dictionary;
@@ -73,8 +72,6 @@ mod io;
 pub mod limits;
 mod meter;
 mod metrics;
-mod records;
-mod roll_up;
 mod session;
 mod streams;
 #[cfg(test)]
@@ -83,25 +80,22 @@ mod testkit;
 mod wire;
 
 pub use config::Config;
-pub use dictionary::cache::Jvm;
-pub use dictionary::interner::Interner;
-pub use dictionary::{Dictionary, KnownWord};
-pub use records::call_record::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_name as is_parameter_name};
+pub use dictionary::shared::{Interner, Jvm};
+pub use dictionary::{Dictionary, KnownWord, Text};
+pub use meter::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_parameter_name};
 pub use session::{AgentSession, Connection, Options, SharedState};
-pub use streams::decode::{Counts, Stream, Streams};
-pub use streams::error::DecodeError;
 pub use streams::gc::{GcPause, Heap};
 pub use streams::record::{
     BigValue, Block, Call, Chunk, Definition, File, Observer, Param, Params, Pause, Pointer,
     Reference, TagValue, TraceEvent, TraceKind,
 };
-pub use streams::scan::Text;
-pub use streams::short_event::{ShortEvents, StepCounts, StepVisitor};
-pub use wire::command::{
-    Event, Hello, Opened, ProtocolError, Settings, StreamKind, Uuid, Violation,
-};
+pub use streams::scan::DecodeError;
+pub use streams::trace::{ShortEvents, StepCounts, StepVisitor};
+pub use streams::{Counts, Stream, Streams};
 pub use wire::dialogue::Dialogue;
-pub use wire::identity::PodName;
+pub use wire::{
+    Event, Hello, Opened, PodName, ProtocolError, Settings, StreamKind, Uuid, Violation,
+};
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};
@@ -136,7 +130,7 @@ impl Source for Profiler {
                 Place::Param,
                 "Indexed parameters that profiler.parameters asks for (tag.*)",
             )],
-            restore: records::call_record::restore,
+            restore: meter::restore,
             initial: Vec::new,
         }),
         tables: metrics::TABLES,
@@ -147,8 +141,8 @@ impl Source for Profiler {
             "Names of methods and parameters that Java profiler agents have sent, each kept once; \
              bounded by profiler.dictionary.",
         ),
-        runtime: roll_up::RUNTIME,
-        service: roll_up::SERVICE,
+        runtime: metrics::RUNTIME,
+        service: metrics::SERVICE,
         runtime_label: "java",
         ..SourceTable::new("profiler", metrics::CLUSTER, metrics::INDOM)
     };

@@ -7,19 +7,18 @@ use std::time::Duration;
 use bytes::{BufMut, BytesMut};
 
 use super::dictionary::Dictionary;
-use super::dictionary::cache::{DictionaryCache, Jvm};
-use super::dictionary::interner::Interner;
-use super::limits;
-use super::meter::pod_metrics::{PodMetrics, PodObserver};
+use super::dictionary::shared::{DictionaryCache, Interner, Jvm};
+use super::meter::pending::PendingBudget;
+use super::meter::{PodMetrics, PodObserver};
 use super::metrics::{ERROR_DICTIONARY, ERROR_PROTOCOL};
-use super::records::pending::PendingBudget;
-use super::streams::decode::{Stream, Streams};
 use super::streams::record::Observer;
-use super::wire::command::{self as wire, Event, Settings, StreamKind, Violation};
+use super::streams::{Stream, Streams};
 use super::wire::dialogue::Dialogue;
+use super::wire::{Event, Settings, StreamKind, Violation};
+use super::{limits, wire};
 use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::meter::MergedLatencies;
-use crate::model::{Condition, Memory, Now};
+use crate::model::{Condition, HeapSize, Memory, Now};
 
 /// Longest time from the connection to hello.
 const HELLO: Duration = Duration::from_secs(10);
@@ -67,6 +66,8 @@ pub struct AgentSession {
     /// FF was sent: the agent knows that the connection ends.
     rejected: bool,
 }
+
+crate::heap_size!(AgentSession { connection, metrics });
 
 impl AgentSession {
     /// `address`: the address of the agent.
@@ -210,8 +211,10 @@ impl Session for AgentSession {
     }
 
     fn held(&self) -> Held {
-        let own = size_of::<Self>() + self.connection.memory() + self.metrics.memory();
-        Held { own, shared: self.connection.streams().dictionary().cost() }
+        Held {
+            own: size_of::<Self>() + self.heap_size(),
+            shared: self.connection.streams().dictionary().cost(),
+        }
     }
 
     fn says_goodbye(&self) -> bool {
@@ -237,6 +240,8 @@ pub struct Connection {
     /// A dictionary was opened on this connection, or adopted.
     dictionary: bool,
 }
+
+crate::heap_size!(Connection { dialogue, streams, jvm });
 
 impl Connection {
     /// A connection before its first byte.
@@ -292,12 +297,6 @@ impl Connection {
     /// A second has passed.
     pub const fn tick(&mut self) {
         self.dialogue.tick();
-    }
-
-    /// Allocated bytes, without the dictionary.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.dialogue.memory() + self.streams.memory()
     }
 
     /// The JVM, while the connection has no dictionary. The driver looks for the dictionary of an
@@ -398,4 +397,5 @@ impl SharedState {
 
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/session.rs"]
 mod tests;

@@ -59,11 +59,6 @@ pub const METHOD_ROWS: usize = 30_000;
 pub const STACK_DEPTH: usize = 128;
 /// Methods of a silent agent whose negative self time is kept.
 pub const CARRIED: usize = 1024;
-/// Classes of exceptions of one agent with a row of their own.
-pub const CLASSES: usize = 1000;
-/// Statements of one agent with a row of their own. When there are more, all rows are bound anew:
-/// statements that programs compose have no end.
-pub const STATEMENTS: usize = 2000;
 
 /// Sessions of all agents together. An agent has one, and a store of 10,000 instances is large.
 pub const SESSIONS: usize = 10_000;

@@ -308,16 +308,6 @@ listed! {
     };
 }
 
-/// The counters of an agent between two reports: this source's items, which are the first ones.
-pub(super) type Counters = crate::contract::Counters<64>;
-const _: () = {
-    let mut rest = METRICS;
-    while let [metric, others @ ..] = rest {
-        assert!(metric.item < 64, "a sum for each item");
-        rest = others;
-    }
-};
-
 /// The sums of a method; that which ranks rows is the first, as wherever several are reported: a method
 /// that gets a row by it has the others of the same report there too.
 pub(super) const METHOD_ITEMS: [RowItem; 5] =

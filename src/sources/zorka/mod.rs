@@ -1,4 +1,25 @@
 //! The collector of Zorka agents: HTTP, TCP 8640 (docs/protocols/zorka.md).
+//!
+//! # The way of a span
+//!
+//! From the HTTP server (`crate::net`) to the store a span passes these files of this folder.
+//!
+//! 1. `collector`: the [`Collector`](collector::Collector) takes a request and finds its endpoint;
+//! 2. `collector/submit`: decodes the body, decides on the answer, and only then counts;
+//! 3. `session/directory`: the session of the request, and its agent;
+//! 4. `wire/unwrap`: undoes base64 and compression;
+//! 5. `wire/trace`: the walk over the body, with its open records and spans;
+//! 6. `wire/item`: reads one item of it by
+//! 7. `wire/items`: CBOR as the agents write it;
+//! 8. `wire`: the decoded body;
+//! 9. `session`: the agent: whether the request is a copy, and the name of its instance;
+//! 10. `collector/presence`: the agent is there;
+//! 11. `meter`: the metrics of the agent;
+//! 12. `meter/walk`: all records but copies, by
+//! 13. `meter/methods` and `meter/rows`: their sums, with names looked up in
+//! 14. `names`: what the agent has defined;
+//! 15. `records` and `records/shape`: the event record of each span, from
+//! 16. `records/draft`: its parameters.
 
 pub mod collector;
 mod config;

@@ -1,17 +1,15 @@
-//! The dictionary of one pod: words by id (docs/protocols/java-profiler.md B.2).
+//! The words of one pod by their ids, and the texts that they come as (docs/protocols/java-profiler.md B.1,
+//! B.2).
 
-pub(super) mod cache;
-pub(super) mod interner;
-pub(super) mod method_name;
-mod pieces;
+pub(super) mod shared;
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::fmt::Write;
 use std::sync::Arc;
 
-use self::interner::Interner;
-use self::pieces::{PIECE, Piece};
-use crate::sources::profiler::limits;
-use crate::sources::profiler::streams::scan::Text;
+use self::shared::{Interner, PIECE, Piece};
+use super::limits;
 
 /// Slots are charged to the interner in steps of this size.
 const STEP: usize = 256;
@@ -320,126 +318,144 @@ impl Drop for Dictionary {
     }
 }
 
-#[cfg(test)]
-#[allow(clippy::cast_possible_truncation, reason = "test")]
-mod tests {
-    use super::*;
+/// Most units of [`Text::ascii`].
+pub(crate) const ASCII: usize = 64;
 
-    fn put(words: &mut Dictionary, id: Option<u32>, word: &str) -> (u32, bool) {
-        let bytes: Vec<u8> = word.encode_utf16().flat_map(u16::to_be_bytes).collect();
-        words.put(id, Text::new(&bytes, bytes.len() as u32 / 2))
+/// A string as encoded. Surrogates may be unpaired, because agents cut strings by unit.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Text<'a> {
+    utf16: &'a [u8],
+    units: u32,
+}
+
+impl<'a> Text<'a> {
+    /// `utf16`: the whole string or its start; `units`: its whole length.
+    pub(crate) const fn new(utf16: &'a [u8], units: u32) -> Self {
+        Self { utf16, units }
     }
 
-    #[test]
-    fn ids_run_from_0_and_an_empty_word_has_one() {
-        let interner = Arc::new(Interner::new(1 << 20));
-        let mut words = Dictionary::new(Arc::clone(&interner));
-        for (n, word) in ["call.info", "", "call.red", "日本🦀"].into_iter().enumerate() {
-            assert_eq!(put(&mut words, None, word), (n as u32, true));
-            assert_eq!(words.get(n as u32).map(|w| &**w), Some(word));
+    /// Length in UTF-16 units, as the agent sent it.
+    #[must_use]
+    pub const fn units(self) -> u32 {
+        self.units
+    }
+
+    /// The string is empty.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.units == 0
+    }
+
+    /// A limit cut the end off.
+    #[must_use]
+    pub const fn is_cut(self) -> bool {
+        (self.utf16.len() as u64) < 2 * self.units as u64
+    }
+
+    /// The kept units, as UTF-16, big-endian.
+    #[must_use]
+    pub const fn as_utf16(self) -> &'a [u8] {
+        self.utf16
+    }
+
+    /// The kept characters; U+FFFD stands for an unpaired surrogate.
+    pub fn chars(self) -> impl Iterator<Item = char> + 'a {
+        let (units, _) = self.utf16.as_chunks();
+        char::decode_utf16(units.iter().map(|u| u16::from_be_bytes(*u)))
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    /// Whether the whole string equals `other`.
+    #[must_use]
+    pub fn is(self, other: &str) -> bool {
+        !self.is_cut() && self.chars().eq(other.chars())
+    }
+
+    /// The value of a decimal number, as tags with numbers contain it.
+    #[must_use]
+    pub fn number(self) -> Option<u64> {
+        if self.is_cut() || !(1..=20).contains(&self.units) {
+            return None;
         }
-        assert_eq!(
-            (words.len(), words.id_of(KnownWord::Red), words.id_of(KnownWord::Idle)),
-            (4, Some(2), None)
-        );
-        assert_eq!(put(&mut words, Some(2), "call.idle"), (2, true));
-        assert_eq!(
-            (words.len(), words.id_of(KnownWord::Red), words.id_of(KnownWord::Idle)),
-            (4, None, Some(2))
-        );
-        words.reset();
-        assert_eq!((words.len(), words.get(0), words.id_of(KnownWord::Idle)), (0, None, None));
-        assert_eq!(put(&mut words, None, "again"), (0, true));
-        drop(words);
-        assert!(interner.charge((1 << 20) - 5 * 100), "slots were given back");
+        let (units, _) = self.utf16.as_chunks();
+        units.iter().try_fold(0u64, |n, unit| {
+            let digit = u16::from_be_bytes(*unit).wrapping_sub(b'0'.into());
+            if digit > 9 {
+                return None;
+            }
+            n.checked_mul(10)?.checked_add(digit.into())
+        })
     }
 
-    #[test]
-    fn ids_and_words_are_bounded() {
-        let interner = Arc::new(Interner::new(64 << 20));
-        let mut words = Dictionary::new(interner);
-        assert_eq!(put(&mut words, Some(limits::WORDS as u32), "x"), (limits::WORDS as u32, false));
-        assert_eq!(put(&mut words, Some(u32::MAX), "x"), (u32::MAX, false));
-        assert!(put(&mut words, Some(limits::WORDS as u32 - 1), "x").1);
-        assert_eq!((words.rejected(), words.len()), (2, 1));
-        let long = "y".repeat(8000);
-        let taken = (0..3000).filter(|n| put(&mut words, None, &format!("{n}{long}")).1).count();
-        assert!((2000..2100).contains(&taken) && words.bytes() <= limits::POD_TEXT, "{taken}");
-    }
-
-    #[test]
-    fn one_sparse_word_does_not_take_the_room_of_all() {
-        let interner = Arc::new(Interner::new(limits::WORDS * SLOT / 2));
-        let mut words = Dictionary::new(Arc::clone(&interner));
-        assert!(!put(&mut words, Some(limits::WORDS as u32 - 1), "x").1);
-        assert!(put(&mut words, Some(5), "x").1);
-        assert!(interner.bytes() < 10_000);
-    }
-
-    #[test]
-    fn pods_at_rest_share_slots_until_a_word_comes() {
-        let interner = Arc::new(Interner::new(1 << 20));
-        let dictionary = |last: &str| {
-            let mut words = Dictionary::new(Arc::clone(&interner));
-            (0..1000).for_each(|n| assert!(put(&mut words, None, &format!("word {n}")).1));
-            assert!(put(&mut words, Some(1003), last).1);
-            words
-        };
-        let mut pods: Vec<_> = (0..20).map(|_| dictionary("call.red")).collect();
-        let awake = interner.bytes();
-        pods.push(dictionary("call.idle"));
-        let slots = interner.bytes() - awake;
-        let all = |words: &Dictionary| {
-            words.iter().map(|(id, word)| (id, Arc::clone(word))).collect::<Vec<_>>()
-        };
-        let before: Vec<_> = pods.iter().map(all).collect();
-        pods.iter_mut().for_each(Dictionary::rest);
-        assert_eq!(interner.pieces(), 1004_usize.div_ceil(PIECE) + 1);
-        assert!(interner.bytes() < awake - 18 * slots, "{} of {awake}", interner.bytes());
-        for (words, before) in pods.iter_mut().zip(&before) {
-            assert_eq!((all(words), words.len()), (before.clone(), 1001));
-            assert_eq!(words.get(1000), None);
-            assert_eq!(words.get(1004), None);
-            assert_eq!(words.get(5000), None);
+    /// The kept characters as bytes in `room`, if they are ASCII without a NUL and have room there.
+    #[inline]
+    pub(crate) fn ascii(self, room: &mut [u8; ASCII]) -> Option<&[u8]> {
+        const HIGH: u64 = 0x8000_8000_8000_8000;
+        const NOT_ASCII: u64 = 0xff80_ff80_ff80_ff80;
+        let (out, _) = room.split_at_mut_checked(self.utf16.len() / 2)?;
+        let (fours, rest) = self.utf16.as_chunks();
+        let (narrow, last) = out.as_chunks_mut();
+        let (mut wrong, mut narrow) = (0, narrow.iter_mut());
+        for four in fours {
+            let four = u64::from_be_bytes(*four);
+            // Of ASCII, only a NUL gets a high bit when 1 is taken from each unit.
+            wrong |= four & NOT_ASCII | four.wrapping_sub(0x0001_0001_0001_0001) & HIGH;
+            let pairs = (four | four >> 8) & 0x0000_ffff_0000_ffff;
+            let [.., a, b, c, d] = (pairs | pairs >> 16).to_be_bytes();
+            if let Some(to) = narrow.next() {
+                *to = [a, b, c, d];
+            }
         }
-        let (red, idle) = (KnownWord::Red, KnownWord::Idle);
-        assert_eq!((pods[19].id_of(red), pods[20].id_of(idle)), (Some(1003), Some(1003)));
-        // A word that comes is the pod's own.
-        assert_eq!(put(&mut pods[3], None, "late"), (1000, true));
-        assert_eq!(pods[3].get(1000).map(|w| &**w), Some("late"));
-        assert_eq!((pods[4].get(1000), pods[3].len(), pods[4].len()), (None, 1002, 1001));
-        assert_eq!((0..1000).filter(|id| pods[3].get(*id) == pods[4].get(*id)).count(), 1000);
-        pods[5].reset();
-        assert_eq!((pods[5].get(0), pods[5].len()), (None, 0));
-        pods[3].rest();
-        pods[3].rest();
-        assert_eq!(interner.pieces(), 1004_usize.div_ceil(PIECE) + 2);
-        drop(pods);
-        assert_eq!(interner.pieces(), 0);
-        assert!(
-            interner.charge((1 << 20) - 1002 * 100),
-            "all was given back: {}",
-            interner.bytes()
-        );
+        let mut last = last.iter_mut();
+        for [high, low] in rest.as_chunks().0 {
+            wrong |= u64::from(*high != 0 || !(1..0x80).contains(low));
+            if let Some(to) = last.next() {
+                *to = *low;
+            }
+        }
+        (wrong == 0).then_some(out)
     }
 
-    #[test]
-    fn without_room_a_dictionary_stays_as_it_is() {
-        let mut pods = Vec::new();
-        let interner = Arc::new(Interner::new(5 * STEP * SLOT));
-        for n in 0..4 {
-            let mut words = Dictionary::new(Arc::clone(&interner));
-            (0..4).for_each(|m| assert!(put(&mut words, None, &format!("{n} {m}")).1));
-            pods.push(words);
+    /// Appends the kept characters, as UTF-8.
+    pub fn push_to(self, out: &mut String) {
+        const LANES: usize = 32;
+        let (mut units, _) = self.utf16.as_chunks::<2>();
+        out.reserve(units.len());
+        // Words, names and URLs are usually ASCII: many units are narrowed at a time.
+        while !units.is_empty() {
+            let mut ascii = [0; LANES];
+            let (lanes, rest) = units.split_at(units.len().min(LANES));
+            let mut seen = 0;
+            for (byte, unit) in ascii.iter_mut().zip(lanes) {
+                let [high, low] = *unit;
+                seen |= high | low & 0x80;
+                *byte = low;
+            }
+            let (ascii, _) = ascii.split_at(lanes.len());
+            match std::str::from_utf8(ascii) {
+                Ok(ascii) if seen == 0 => out.push_str(ascii),
+                _ => break,
+            }
+            units = rest;
         }
-        let full = 5 * STEP * SLOT - interner.bytes();
-        assert!(interner.charge(full));
-        pods[0].rest();
-        assert_eq!((interner.pieces(), pods[0].get(3).map(|w| &**w)), (0, Some("0 3")));
-        interner.release(full);
-        pods[0].rest();
-        assert!(interner.charge(5 * STEP * SLOT - interner.bytes()));
-        assert_eq!((interner.pieces(), put(&mut pods[0], None, "0 4")), (1, (4, false)));
-        assert_eq!((pods[0].get(3).map(|w| &**w), pods[0].get(4)), (Some("0 3"), None));
+        Self::new(units.as_flattened(), 0).chars().for_each(|c| out.push(c));
     }
 }
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.chars().try_for_each(|c| f.write_char(c))
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())?;
+        if self.is_cut() { write!(f, "… of {}", self.units) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/dictionary.rs"]
+mod tests;

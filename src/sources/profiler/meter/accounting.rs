@@ -1,31 +1,29 @@
-//! Per-pod sums of finished calls. Counters are updated when a call arrives; sums that depend on a
-//! name wait until the dictionary has it.
+//! Sums of one pod: counters, histogram, percentiles and root methods. Counters are updated when a call
+//! arrives; sums that depend on a name wait until the dictionary has it.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::marks::Marks;
 use crate::contract::Peer;
-use crate::meter::{Latency, MergedLatency, bucket_of};
-use crate::model::{MetricItem, Now};
-use crate::sources::profiler::dictionary::method_name::method_name;
+use crate::meter::{Latency, MergedLatency, bucket_of, clean};
+use crate::model::{HeapSize, MetricItem, Now};
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
-use crate::sources::profiler::limits;
-use crate::sources::profiler::metrics::{self as m, ns};
+use crate::sources::profiler::metrics::ns;
 use crate::sources::profiler::streams::record::Call;
-use crate::sources::profiler::streams::short_event::StepCounts;
+use crate::sources::profiler::{limits, metrics as m};
 
 /// Counters, histogram, latency and root methods of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Accounting {
-    pub(crate) counters: Counters,
+    /// Sums of the calls of one read, by [`CALL_ITEMS`].
+    calls: [u64; CALL_ITEMS.len()],
     pub(crate) methods: RootMethods,
-    buckets: [u64; m::EDGES.len()],
-    /// The last duration and its bucket: most calls are as short as the one before.
-    bucket: (u64, usize),
+    /// The last duration and the row of its bucket: most calls are as short as the one before.
+    bucket: (u64, u32),
     latency: Latency<LONGEST>,
     /// The durations of all pods of the service.
     pub(crate) service: Option<Arc<MergedLatency>>,
@@ -34,12 +32,29 @@ pub(crate) struct Accounting {
     unnamed: HashMap<(u32, u32), u64, RandomState>,
 }
 
-impl Accounting {
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.methods.memory() + self.unnamed.capacity() * (size_of::<((u32, u32), u64)>() + 1)
-    }
+crate::heap_size!(Accounting { methods, latency, unnamed });
 
+/// The counters of calls.
+const CALL_ITEMS: [MetricItem; 16] = [
+    m::CALLS,
+    m::ERRORS,
+    m::IDLE,
+    m::TIME,
+    m::CPU,
+    m::WAIT,
+    m::QUEUE_WAIT,
+    m::MEMORY,
+    m::NESTED,
+    m::TRANSACTIONS,
+    m::FILE_READ,
+    m::FILE_WRITTEN,
+    m::NET_READ,
+    m::NET_WRITTEN,
+    m::LOG_WRITTEN,
+    m::LOG_GENERATED,
+];
+
+impl Accounting {
     /// Counts a call. `params`: the ids of its parameters.
     #[inline]
     pub(crate) fn call(
@@ -51,17 +66,32 @@ impl Accounting {
         words: &Dictionary,
         peer: &mut Peer,
     ) {
-        self.counters.call(call);
-        if self.bucket.0 != call.duration_ms {
-            self.bucket = (call.duration_ms, bucket_of(&m::EDGES, call.duration_ms));
-        }
-        if let Some(sum) = self.buckets.get_mut(self.bucket.1) {
-            *sum += 1;
-        }
-        self.latency.record(call.duration_ms);
         let error = u64::from(marks.error);
-        self.counters.add(m::ERRORS, error);
-        self.counters.add(m::IDLE, marks.idle.into());
+        let more = [
+            1,
+            error,
+            marks.idle.into(),
+            ns(call.duration_ms),
+            ns(call.cpu_ms),
+            ns(call.wait_ms),
+            ns(call.queue_wait_ms.into()),
+            call.memory,
+            call.calls.into(),
+            call.transactions,
+            call.file_read,
+            call.file_written,
+            call.net_read,
+            call.net_written,
+            call.logs_written.into(),
+            call.logs_generated,
+        ];
+        self.calls.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+        if self.bucket.0 != call.duration_ms {
+            let bucket = bucket_of(&m::EDGES, call.duration_ms);
+            self.bucket = (call.duration_ms, u32::try_from(bucket).unwrap_or_default());
+        }
+        peer.row_add(self.bucket.1, m::BUCKET_CALLS, 1);
+        self.latency.record(call.duration_ms);
         let sums = [ns(call.duration_ms), 1, error, ns(call.cpu_ms), call.memory];
         self.methods.add(call.method, &sums, now.monotonic, words, peer);
         if !marks.named {
@@ -102,44 +132,41 @@ impl Accounting {
         }
         let (red, idle) =
             (words.id_of(KnownWord::Red) == Some(id), words.id_of(KnownWord::Idle) == Some(id));
-        let Self { counters, methods, unnamed, .. } = self;
+        let Self { methods, unnamed, .. } = self;
         unnamed.retain(|(param, method), calls| {
             if *param != id {
                 return true;
             }
             if red {
-                counters.add(m::ERRORS, *calls);
+                peer.add(m::ERRORS, *calls);
                 let sums = [0, 0, *calls, 0, 0];
                 methods.add(*method, &sums, now.monotonic, words, peer);
             }
             if idle {
-                counters.add(m::IDLE, *calls);
+                peer.add(m::IDLE, *calls);
             }
             false
         });
     }
 
     /// The dictionary was reset: ids get other words.
-    pub(crate) fn reset_dictionary(&mut self) {
-        self.methods.reset_dictionary();
+    pub(crate) fn reset_dictionary(&mut self, peer: &mut Peer) {
+        self.methods.reset_dictionary(peer);
         self.unnamed = HashMap::default();
     }
 
-    /// Reports the sums since the last report.
+    /// Reports the sums of the calls of one read.
     pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.counters.report(peer);
-        for (slot, sum) in (0..).zip(&mut self.buckets) {
+        for (item, sum) in CALL_ITEMS.into_iter().zip(&mut self.calls) {
             let more = std::mem::take(sum);
             if more > 0 {
-                peer.row_add(slot, m::BUCKET_CALLS, more);
+                peer.add(item, more);
             }
         }
-        self.methods.report(peer);
     }
 
-    /// Reports what is reported once a second: the percentiles of the last minute if they have
-    /// changed, of the pod and of its service.
-    pub(crate) fn report_second(&mut self, now: Now, peer: &mut Peer) {
+    /// Shows the percentiles of the last minute if they have changed, of the pod and of its service.
+    pub(crate) fn show_percentiles(&mut self, now: Now, peer: &mut Peer) {
         let items = [m::P50, m::P95, m::P99, m::MAX];
         match self.latency.changed(now.monotonic, self.service.as_deref()) {
             Some(Some(p)) => {
@@ -157,68 +184,6 @@ impl Accounting {
     }
 }
 
-/// Items of the sums of one pod: all below.
-const ITEMS: u16 = 64;
-
-/// Sums by item number of the static metrics, since the last report: updates go to the store once a
-/// read, not once a record.
-#[derive(Debug)]
-pub(crate) struct Counters {
-    sums: [u64; ITEMS as usize],
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self { sums: [0; ITEMS as usize] }
-    }
-}
-
-impl Counters {
-    #[inline(always)]
-    pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
-        if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
-            *sum = sum.wrapping_add(more);
-        }
-    }
-
-    /// Counts all numbers of a call that need no names.
-    #[inline(always)]
-    pub(crate) fn call(&mut self, call: &Call<'_>) {
-        self.add(m::CALLS, 1);
-        self.add(m::TIME, ns(call.duration_ms));
-        self.add(m::CPU, ns(call.cpu_ms));
-        self.add(m::WAIT, ns(call.wait_ms));
-        self.add(m::QUEUE_WAIT, ns(call.queue_wait_ms.into()));
-        self.add(m::MEMORY, call.memory);
-        self.add(m::NESTED, call.calls.into());
-        self.add(m::TRANSACTIONS, call.transactions);
-        self.add(m::FILE_READ, call.file_read);
-        self.add(m::FILE_WRITTEN, call.file_written);
-        self.add(m::NET_READ, call.net_read);
-        self.add(m::NET_WRITTEN, call.net_written);
-        self.add(m::LOG_WRITTEN, call.logs_written.into());
-        self.add(m::LOG_GENERATED, call.logs_generated);
-    }
-
-    /// Counts events of the trace.
-    pub(crate) fn trace(&mut self, counts: StepCounts) {
-        self.add(m::TRACE_ENTERS, counts.enters.into());
-        self.add(m::TRACE_EXITS, counts.exits.into());
-        self.add(m::TRACE_TAGS, counts.tags.into());
-        self.add(m::TRACE_EVENTS, counts.all().into());
-    }
-
-    /// Reports the sums and clears them.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        for (item, sum) in (0..ITEMS).zip(&mut self.sums) {
-            let more = std::mem::take(sum);
-            if more > 0 {
-                peer.add(MetricItem::new(item), more);
-            }
-        }
-    }
-}
-
 /// Slot of the row of the pod's service.
 const SERVICE: u32 = 0;
 /// Slot of the row `other`; methods have slots from 1 on.
@@ -228,7 +193,7 @@ const RECENT: usize = 16;
 /// Most methods of one connection with a row; further ones count in the row `other`.
 const METHODS_MAX: usize = 30_000;
 
-/// Sums of one method's calls, by item of the table.
+/// Sums of one method's calls, by [`m::METHOD_ITEMS`].
 pub(crate) type MethodSums = [u64; 5];
 
 #[derive(Debug)]
@@ -244,22 +209,19 @@ pub(crate) struct RootMethods {
     /// Ids and slots of methods used last, by the low bits of the id; [`REST`]: none.
     recent: [(u32, u32); RECENT],
     slots: u32,
-    sums: Vec<MethodSums>,
-    touched: Vec<u32>,
     /// Sums of methods without a name, and the time when the wait for the name ends.
     unnamed: HashMap<u32, (Duration, MethodSums), RandomState>,
 }
 
-impl RootMethods {
-    /// Allocated bytes. Words belong to the dictionary; the short names made of them count here.
-    pub(crate) fn memory(&self) -> usize {
+impl HeapSize for RootMethods {
+    /// Words belong to the dictionary; the short names made of them count here.
+    fn heap_size(&self) -> usize {
         const NAME: usize = 96;
-        self.by_id.capacity() * (size_of::<(u32, Method)>() + 1)
-            + self.by_id.len() * NAME
-            + self.sums.capacity() * size_of::<MethodSums>()
-            + self.unnamed.capacity() * (size_of::<(u32, (Duration, MethodSums))>() + 1)
+        self.by_id.heap_size() + self.by_id.len() * NAME + self.unnamed.heap_size()
     }
+}
 
+impl RootMethods {
     /// Adds a call to its method. Without a name the sums wait for it.
     #[inline]
     pub(crate) fn add(
@@ -271,7 +233,7 @@ impl RootMethods {
         peer: &mut Peer,
     ) {
         match self.recent.get(id as usize % RECENT) {
-            Some((recent, slot)) if *recent == id && *slot != REST => self.add_to(*slot, more),
+            Some((recent, slot)) if *recent == id && *slot != REST => tell(*slot, more, peer),
             _ => self.find_and_add(id, more, now, words, peer),
         }
     }
@@ -294,13 +256,13 @@ impl RootMethods {
                         .unnamed
                         .entry(id)
                         .or_insert((now + limits::PATIENCE, MethodSums::default()));
-                    return add(sums, more);
+                    return sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
                 }
                 None => REST,
             },
         };
         self.remember(id, slot);
-        self.add_to(slot, more);
+        tell(slot, more, peer);
     }
 
     /// The short name of a method that has a row.
@@ -318,23 +280,19 @@ impl RootMethods {
             Some(word) => self.assign_row(id, word, peer),
             None => self.by_id.get(&id).map_or(REST, |m| m.slot),
         };
-        self.add_to(slot, &sums);
+        tell(slot, &sums, peer);
     }
 
     /// Adds sums whose names have not arrived in time to `other`. `end`: adds all, because the
     /// connection ends.
-    pub(crate) fn expire(&mut self, now: Duration, end: bool) {
-        let mut rest = MethodSums::default();
+    pub(crate) fn expire(&mut self, now: Duration, end: bool, peer: &mut Peer) {
         self.unnamed.retain(|_, (until, sums)| {
             let keep = !end && *until > now;
             if !keep {
-                add(&mut rest, sums);
+                tell(REST, sums, peer);
             }
             keep
         });
-        if rest != MethodSums::default() {
-            self.add_to(REST, &rest);
-        }
         if self.unnamed.is_empty() && self.unnamed.capacity() > 0 {
             self.unnamed = HashMap::default();
         }
@@ -343,19 +301,6 @@ impl RootMethods {
     fn remember(&mut self, id: u32, slot: u32) {
         if let Some(recent) = self.recent.get_mut(id as usize % RECENT) {
             *recent = (id, slot);
-        }
-    }
-
-    #[inline]
-    fn add_to(&mut self, slot: u32, more: &MethodSums) {
-        if self.sums.len() <= slot as usize {
-            self.sums.resize(slot as usize + 1, MethodSums::default());
-        }
-        if let Some(sums) = self.sums.get_mut(slot as usize) {
-            if *sums == MethodSums::default() {
-                self.touched.push(slot);
-            }
-            add(sums, more);
         }
     }
 
@@ -375,45 +320,81 @@ impl RootMethods {
     }
 
     /// The dictionary was reset. Slots are not reused.
-    pub(crate) fn reset_dictionary(&mut self) {
-        self.expire(Duration::ZERO, true);
+    pub(crate) fn reset_dictionary(&mut self, peer: &mut Peer) {
+        self.expire(Duration::ZERO, true, peer);
         (self.by_id, self.recent) = (HashMap::default(), Default::default());
     }
 
     /// Frees memory that an idle connection does not need.
     pub(crate) fn shrink(&mut self) {
         self.by_id.shrink_to_fit();
-        // All sums have been reported and are 0.
-        if self.touched.is_empty() {
-            (self.touched, self.sums) = (Vec::new(), Vec::new());
-        }
-    }
-
-    /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        for slot in self.touched.drain(..) {
-            let sums = self.sums.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
-            for (item, more) in m::METHOD_ITEMS.into_iter().zip(sums) {
-                peer.row_add(slot, item, more);
-            }
-        }
     }
 }
 
+/// Adds to the sums of a row of methods.
 #[inline]
-fn add(sums: &mut MethodSums, more: &MethodSums) {
-    let [calls, errors, time, cpu, memory] = sums;
-    let [more_calls, more_errors, more_time, more_cpu, more_memory] = *more;
-    *calls = calls.wrapping_add(more_calls);
-    *errors = errors.wrapping_add(more_errors);
-    *time = time.wrapping_add(more_time);
-    *cpu = cpu.wrapping_add(more_cpu);
-    *memory = memory.wrapping_add(more_memory);
+fn tell(slot: u32, more: &MethodSums, peer: &mut Peer) {
+    for (item, more) in m::METHOD_ITEMS.into_iter().zip(*more) {
+        if more > 0 {
+            peer.row_add(slot, item, more);
+        }
+    }
 }
 
 /// Longest duration in the histograms, in ms: a week. Longer calls count as this long.
 const LONGEST: u64 = 7 * 24 * 3600 * 1000;
 
+/// Found in one pass over the ids.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
+    /// All ids have words.
+    pub(crate) named: bool,
+    /// The call failed.
+    pub(crate) error: bool,
+    /// The call only waited.
+    pub(crate) idle: bool,
+}
+
+impl Marks {
+    /// Of a call with this method and these parameters.
+    #[inline(always)]
+    pub(crate) fn of(method: u32, params: impl Iterator<Item = u32>, words: &Dictionary) -> Self {
+        let (red, idle) = (words.id_of(KnownWord::Red), words.id_of(KnownWord::Idle));
+        let mut marks = Self { named: words.get(method).is_some(), error: false, idle: false };
+        for id in params {
+            marks.named &= words.get(id).is_some();
+            marks.error |= red == Some(id);
+            marks.idle |= idle == Some(id);
+        }
+        marks
+    }
+}
+
+/// Bytes of the longest name.
+const NAME_MAX: usize = 200;
+
+/// `package.Class.method` of `returnType package.Class.method(argTypes) (Source.java:line) [jar]`
+/// (docs/protocols/java-profiler.md B.2), without blanks; the whole word if it is not a method, `#` if that is empty: a row needs a name.
+pub(crate) fn method_name(word: &str) -> String {
+    let head = word.split('(').next().unwrap_or(word).trim_end();
+    let name = head.rsplit(' ').next().filter(|n| !n.is_empty()).unwrap_or(word);
+    if name.is_empty() { "#".to_owned() } else { clean(name, NAME_MAX) }
+}
+
+/// The agent's own method whose calls report lost calls, every 60 s while there are any
+/// (docs/protocols/java-profiler.md B.6).
+pub(crate) fn is_loss_report(word: &str) -> bool {
+    word.split('(').next().is_some_and(|method| method.ends_with(".ESC_CORRUPTED_CALLS.log"))
+}
+
+/// The name shown for an id without a word.
+pub(crate) fn nameless(id: u32) -> String {
+    let mut out = String::new();
+    let _ = write!(out, "#{id}");
+    out
+}
+
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/accounting.rs"]
 mod tests;

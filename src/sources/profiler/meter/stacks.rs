@@ -12,13 +12,14 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use super::accounting::{is_loss_report, method_name, nameless};
 use crate::contract::Peer;
 use crate::meter::{CallTree, ROOT, StackName, StackTimes};
+use crate::model::HeapSize;
 use crate::sources::profiler::dictionary::Dictionary;
-use crate::sources::profiler::dictionary::method_name::{is_loss_report, method_name, nameless};
 use crate::sources::profiler::metrics::{STACK_TIME, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
-use crate::sources::profiler::streams::short_event::{ShortEvents, StepVisitor};
+use crate::sources::profiler::streams::trace::{ShortEvents, StepVisitor};
 
 /// Most threads with a stack, and most frames of a stack.
 const THREADS: usize = 1024;
@@ -90,6 +91,14 @@ pub(crate) struct Stacks {
     ends: RootEnds,
 }
 
+impl HeapSize for Stacks {
+    /// With the usual number of frames for each thread.
+    fn heap_size(&self) -> usize {
+        const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>();
+        self.times.heap_size() + self.threads.capacity() * THREAD + self.by_id.heap_size()
+    }
+}
+
 impl Stacks {
     /// Adds events of a block. `false`: there is no room for its thread, and none was read.
     #[inline]
@@ -119,12 +128,6 @@ impl Stacks {
         }
         let Self { threads, current, times, ends, .. } = self;
         Some(Steps { thread: threads.get_mut(*current)?, times, ends })
-    }
-
-    /// Allocated bytes, with the usual number of frames for each thread.
-    pub(crate) fn memory(&self) -> usize {
-        const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>() + 32;
-        self.times.memory() + self.threads.capacity() * THREAD
     }
 
     /// Makes thread `id` the current one; false if it is new and all threads are within methods.
@@ -403,4 +406,5 @@ impl Thread {
 
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/stacks.rs"]
 mod tests;

@@ -14,20 +14,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::call_params::{Next, ParamReader};
-use super::error::DecodeError;
-use super::record::{Call, Pointer};
-use super::scan::{Machine, Numbers, Scan, Text, TextReader};
-use super::window::{Window, padded};
+use super::Output;
+use super::record::{Call, Observer, Params, Piece, Pointer};
+use super::scan::{DecodeError, Machine, Numbers, Scan, TextReader, Window, padded, shrink};
 use crate::sources::profiler::limits;
-
-/// Receives calls.
-pub(crate) trait CallVisitor {
-    /// Keeps the name of a thread; `None` if a limit rejects it.
-    fn thread(&mut self, name: Text<'_>) -> Option<Arc<str>>;
-    /// One call.
-    fn call(&mut self, call: &Call<'_>);
-}
 
 /// Upper half of the first long since version 1. Version 0 has the time base there.
 const MAGIC: u64 = 0xfffe_fdfc;
@@ -64,6 +54,8 @@ pub(crate) struct CallReader {
     values: ParamReader,
 }
 
+crate::heap_size!(CallReader { names });
+
 impl Default for CallReader {
     fn default() -> Self {
         Self {
@@ -79,12 +71,16 @@ impl Default for CallReader {
     }
 }
 
-impl<V: CallVisitor + ?Sized> Machine<V> for CallReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
+impl Machine for CallReader {
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
         let input = scan.rest();
         loop {
-            while self.expect == Expect::Head && self.whole(scan, input, visitor) {}
-            if self.token(scan, input, visitor)?.is_none() {
+            while self.expect == Expect::Head && self.whole(scan, input, out) {}
+            if self.token(scan, input, out)?.is_none() {
                 break;
             }
         }
@@ -94,6 +90,11 @@ impl<V: CallVisitor + ?Sized> Machine<V> for CallReader {
 
     fn at_boundary(&self) -> bool {
         matches!(self.expect, Expect::Header | Expect::Head)
+    }
+
+    fn rest(&mut self) {
+        self.names.shrink_to_fit();
+        self.values.rest();
     }
 }
 
@@ -108,24 +109,13 @@ const fn time(pattern: u64) -> u64 {
 }
 
 impl CallReader {
-    /// Allocated bytes of the threads' names, which are shared.
-    pub(crate) const fn memory(&self) -> usize {
-        self.names.capacity() * size_of::<Option<Arc<str>>>()
-    }
-
-    /// Frees memory that an idle connection does not need.
-    pub(crate) fn rest(&mut self) {
-        self.names.shrink_to_fit();
-        self.values.rest();
-    }
-
     /// Reads one token; `None` when it is not whole. `input`: the bytes with which `scan` began.
     #[inline]
-    fn token<V: CallVisitor + ?Sized>(
+    fn token<O: Observer + ?Sized>(
         &mut self,
         scan: &mut Scan<'_>,
         input: &[u8],
-        visitor: &mut V,
+        out: &mut Output<'_, O>,
     ) -> Result<Option<()>, DecodeError> {
         match self.expect {
             Expect::Header => {
@@ -153,7 +143,7 @@ impl CallReader {
             Expect::Name => {
                 let Some(name) = self.thread_name.take(scan) else { return Ok(None) };
                 if self.names.len() < limits::THREADS {
-                    self.names.push(visitor.thread(name));
+                    self.names.push(out.words.share(name));
                 }
                 self.thread_name.end();
                 self.threads = self.threads.saturating_add(1);
@@ -164,21 +154,19 @@ impl CallReader {
                     return Ok(None);
                 };
                 let next = self.values.begin(params)?;
-                self.follow(next, input, visitor);
+                self.follow(next, input, out);
             }
             Expect::Param => {
                 let Some(next) = self.values.param(scan)? else { return Ok(None) };
-                self.follow(next, input, visitor);
+                self.follow(next, input, out);
             }
             Expect::Length => {
-                if self.values.length(scan)?.is_none() {
-                    return Ok(None);
-                }
+                let Some(()) = self.values.length(scan)? else { return Ok(None) };
                 self.expect = Expect::Value;
             }
             Expect::Value => {
                 let Some(next) = self.values.value(scan, input) else { return Ok(None) };
-                self.follow(next, input, visitor);
+                self.follow(next, input, out);
             }
         }
         Ok(Some(()))
@@ -207,11 +195,11 @@ impl CallReader {
     /// Reads a call that is whole in the input, as most are. `false`: nothing has happened, and its
     /// tokens are read one by one.
     #[inline(always)]
-    fn whole<V: CallVisitor + ?Sized>(
+    fn whole<O: Observer + ?Sized>(
         &mut self,
         scan: &mut Scan<'_>,
         input: &[u8],
-        visitor: &mut V,
+        out: &mut Output<'_, O>,
     ) -> bool {
         let (mut token, mut call) = (*scan, Call::EMPTY);
         let short;
@@ -230,9 +218,9 @@ impl CallReader {
             && self.values.whole(params, &mut token, input).is_some()
         {
             (*scan, self.start_ms) = (token, start_ms);
-            call.thread_name = name(&self.names, call.thread);
+            call.thread_name = self.names.get(call.thread as usize).and_then(Option::as_ref);
             call.params = self.values.params(input);
-            visitor.call(&call);
+            out.observer.call(&call, out.words);
             self.values.end();
             return true;
         }
@@ -240,26 +228,23 @@ impl CallReader {
         false
     }
 
+    /// Goes on with what follows in the parameters. [`Expect::Head`]: the call is whole.
     #[inline]
-    fn follow<V: CallVisitor + ?Sized>(&mut self, next: Next, input: &[u8], visitor: &mut V) {
-        self.expect = match next {
-            Next::Param => Expect::Param,
-            Next::Length => Expect::Length,
-            Next::End => {
-                let (thread_name, params) =
-                    (name(&self.names, self.call.thread), self.values.params(input));
-                visitor.call(&Call { thread_name, params, ..self.call });
-                self.values.end();
-                Expect::Head
-            }
-        };
+    fn follow<O: Observer + ?Sized>(
+        &mut self,
+        next: Expect,
+        input: &[u8],
+        out: &mut Output<'_, O>,
+    ) {
+        if next == Expect::Head {
+            let thread_name = self.names.get(self.call.thread as usize).and_then(Option::as_ref);
+            let params = self.values.params(input);
+            let call = Call { thread_name, params, ..self.call };
+            out.observer.call(&call, out.words);
+            self.values.end();
+        }
+        self.expect = next;
     }
-}
-
-/// The name of a thread; `None` if a limit rejected it.
-#[inline(always)]
-fn name(names: &[Option<Arc<str>>], thread: u32) -> Option<&Arc<str>> {
-    names.get(thread as usize).and_then(Option::as_ref)
 }
 
 /// Reads the numbers of a call up to its thread; returns its start, to which the next one is
@@ -324,4 +309,190 @@ fn resources(call: &mut Call<'_>, token: &mut impl Numbers, version: u32) -> Opt
         call.queue_wait_ms = token.varint()?;
     }
     Some(())
+}
+
+/// Decodes the parameters of one call.
+#[derive(Debug, Default)]
+struct ParamReader {
+    params: u32,
+    params_left: u32,
+    values: u32,
+    values_left: u32,
+    /// Id of the parameter that is being read.
+    id: u32,
+    /// Positions of the values: in the input, or in `copies` if `copied`.
+    pieces: Vec<Piece>,
+    copied: bool,
+    copies: Vec<u8>,
+    /// Bytes of values left within [`limits::CALL_TEXT`].
+    budget: usize,
+    /// The value that is being read: its units, bytes left to read, bytes left to keep, and its
+    /// start in `copies`.
+    units: u32,
+    left: usize,
+    keep: usize,
+    from: usize,
+}
+
+impl ParamReader {
+    /// Begins a call with `params` parameters.
+    #[inline(always)]
+    fn begin(&mut self, params: u32) -> Result<Expect, DecodeError> {
+        if params > limits::CLAIMED {
+            return Err(DecodeError::Claims(params));
+        }
+        (self.params, self.params_left, self.values, self.values_left) = (params, params, 0, 0);
+        self.pieces.clear();
+        self.copied = false;
+        self.budget = limits::CALL_TEXT;
+        Ok(self.next())
+    }
+
+    #[inline(always)]
+    const fn next(&self) -> Expect {
+        match (self.values_left, self.params_left) {
+            (0, 0) => Expect::Head,
+            (0, _) => Expect::Param,
+            _ => Expect::Length,
+        }
+    }
+
+    /// Reads all parameters of a call; `None` if they are not whole in the input or exceed a limit.
+    #[inline(always)]
+    fn whole(&mut self, params: u32, token: &mut Scan<'_>, input: &[u8]) -> Option<()> {
+        self.begin(params).ok()?;
+        for _ in 0..params {
+            let (id, values) = (token.varint()?, token.varint()?);
+            if values > limits::CLAIMED {
+                return None;
+            }
+            (self.id, self.units) = (id, 0);
+            self.values += values;
+            if values == 0 {
+                self.put(0, 0);
+            }
+            for _ in 0..values {
+                self.units = token.varint()?;
+                if self.units > limits::TEXT || self.pieces.len() >= limits::CALL_VALUES {
+                    return None;
+                }
+                let (from, length) = (input.len() - token.rest().len(), 2 * self.units as usize);
+                self.budget = self.budget.checked_sub(length)?;
+                if token.up_to(length).len() < length {
+                    return None;
+                }
+                self.put(from, from + length);
+            }
+        }
+        (self.params_left, self.values_left) = (0, 0);
+        Some(())
+    }
+
+    /// Reads the id of a parameter and the number of its values.
+    fn param(&mut self, scan: &mut Scan<'_>) -> Result<Option<Expect>, DecodeError> {
+        let mut token = *scan;
+        let (Some(id), Some(values)) = (token.varint(), token.varint()) else { return Ok(None) };
+        *scan = token;
+        if values > limits::CLAIMED {
+            return Err(DecodeError::Claims(values));
+        }
+        self.id = id;
+        self.params_left -= 1;
+        self.values_left = values;
+        self.values += values;
+        if values == 0 {
+            // A parameter without a value counts as present: call.red may have none.
+            self.units = 0;
+            self.put(0, 0);
+        }
+        Ok(Some(self.next()))
+    }
+
+    /// Reads the length of a value.
+    fn length(&mut self, scan: &mut Scan<'_>) -> Result<Option<()>, DecodeError> {
+        let Some(units) = scan.varint() else { return Ok(None) };
+        if units > limits::UNITS {
+            return Err(DecodeError::Units(units));
+        }
+        self.units = units;
+        self.left = 2 * units as usize;
+        let full = self.pieces.len() >= limits::CALL_VALUES;
+        // Whole units only.
+        self.keep =
+            if full { 0 } else { self.left.min(2 * limits::TEXT as usize).min(self.budget & !1) };
+        self.budget -= self.keep;
+        self.from = self.copies.len();
+        Ok(Some(()))
+    }
+
+    /// Reads a value; `None` until it is whole. `input`: the bytes with which `scan` began.
+    fn value(&mut self, scan: &mut Scan<'_>, input: &[u8]) -> Option<Expect> {
+        if !self.copied && scan.rest().len() < self.left {
+            self.copy(input);
+        }
+        let from = input.len() - scan.rest().len();
+        let piece = scan.up_to(self.left);
+        self.left -= piece.len();
+        let (keep, _) = piece.split_at(self.keep.min(piece.len()));
+        if self.copied {
+            self.copies.extend_from_slice(keep);
+            self.keep -= keep.len();
+            if self.left > 0 {
+                return None;
+            }
+            self.put(self.from, self.copies.len());
+        } else {
+            self.put(from, from + keep.len());
+        }
+        self.values_left -= 1;
+        Some(self.next())
+    }
+
+    #[inline(always)]
+    fn put(&mut self, from: usize, to: usize) {
+        if self.pieces.len() < limits::CALL_VALUES {
+            self.pieces.push(Piece { id: self.id, from, to, units: self.units });
+        }
+    }
+
+    /// Copies the values of an unfinished call out of `input`, which is gone at the next `step`.
+    fn copy_unfinished(&mut self, input: &[u8]) {
+        if !self.copied && !self.pieces.is_empty() {
+            self.copy(input);
+        }
+    }
+
+    fn copy(&mut self, input: &[u8]) {
+        self.copied = true;
+        self.copies.clear();
+        for piece in &mut self.pieces {
+            let from = self.copies.len();
+            self.copies.extend_from_slice(input.get(piece.from..piece.to).unwrap_or_default());
+            (piece.from, piece.to) = (from, self.copies.len());
+        }
+        self.from = self.copies.len();
+    }
+
+    /// All parameters, after [`Expect::Head`].
+    #[inline(always)]
+    fn params<'a>(&'a self, input: &'a [u8]) -> Params<'a> {
+        let text = if self.copied { &self.copies } else { input };
+        Params { pieces: &self.pieces, text, count: self.params, values: self.values }
+    }
+
+    /// Frees memory that an idle connection does not need.
+    fn rest(&mut self) {
+        self.pieces.shrink_to_fit();
+        self.copies.shrink_to_fit();
+    }
+
+    /// Clears the values after a call was reported.
+    #[inline(always)]
+    fn end(&mut self) {
+        self.pieces.clear();
+        if self.copied {
+            shrink(&mut self.copies);
+            self.copied = false;
+        }
+    }
 }

@@ -6,12 +6,6 @@
 use super::scan::shrink;
 use crate::sources::profiler::limits;
 
-/// Receives pauses.
-pub(crate) trait GcVisitor {
-    /// The pause of one line.
-    fn gc_pause(&mut self, pause: &GcPause<'_>);
-}
-
 /// Cuts one file into lines.
 #[derive(Debug, Default)]
 pub(crate) struct LogLines {
@@ -23,26 +17,26 @@ pub(crate) struct LogLines {
 
 impl LogLines {
     /// Decodes the next piece of the file.
-    pub(crate) fn feed<V: GcVisitor + ?Sized>(&mut self, mut bytes: &[u8], visitor: &mut V) {
+    pub(crate) fn feed(&mut self, mut bytes: &[u8], tell: &mut impl FnMut(&GcPause<'_>)) {
         while let Some(at) = bytes.iter().position(|b| *b == b'\n') {
             let (line, rest) = bytes.split_at(at);
             (_, bytes) = rest.split_at(1);
             if self.begun.is_empty() && !self.skip {
                 if line.len() <= limits::GC_LINE {
-                    emit(line, visitor);
+                    emit(line, tell);
                 }
             } else {
                 self.begin(line);
-                self.end(visitor);
+                self.end(tell);
             }
         }
         self.begin(bytes);
     }
 
     /// The file ends.
-    pub(crate) fn end<V: GcVisitor + ?Sized>(&mut self, visitor: &mut V) {
+    pub(crate) fn end(&mut self, tell: &mut impl FnMut(&GcPause<'_>)) {
         if !self.skip {
-            emit(&self.begun, visitor);
+            emit(&self.begun, tell);
         }
         shrink(&mut self.begun);
         self.skip = false;
@@ -58,9 +52,9 @@ impl LogLines {
     }
 }
 
-fn emit<V: GcVisitor + ?Sized>(line: &[u8], visitor: &mut V) {
+fn emit(line: &[u8], tell: &mut impl FnMut(&GcPause<'_>)) {
     if let Some(pause) = std::str::from_utf8(line).ok().and_then(parse) {
-        visitor.gc_pause(&pause);
+        tell(&pause);
     }
 }
 
@@ -198,4 +192,5 @@ fn size(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[path = "tests/gc.rs"]
 mod tests;

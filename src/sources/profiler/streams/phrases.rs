@@ -7,10 +7,13 @@
 //! | `posDictionary` | ids and words | B.2 |
 //! | `params` | the version begins the first phrase; then definitions of parameters | B.3 |
 //! | `suspend` | the time base begins the first phrase; then pairs of varints: distance between the ends of two pauses, duration | B.4 |
+//!
+//! The streams `xml` and `sql` (B.7) are strings without phrases, one behind the other.
 
-use super::error::DecodeError;
-use super::record::{Definition, Pause};
-use super::scan::{Machine, Numbers, Scan, Text, TextReader};
+use super::Output;
+use super::record::{BigValue, Definition, Observer, Pause};
+use super::scan::{DecodeError, Machine, Numbers, Scan, TextReader};
+use crate::sources::profiler::dictionary::Text;
 use crate::sources::profiler::limits;
 
 /// Reads the lengths of phrases and passes the records to `M`.
@@ -27,8 +30,12 @@ impl<M> Phrases<M> {
     }
 }
 
-impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
+impl<M: Machine> Machine for Phrases<M> {
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
         loop {
             if self.left == 0 {
                 if !self.records.at_boundary() {
@@ -42,7 +49,7 @@ impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
             let offset = scan.offset();
             let (phrase, _) = scan.rest().split_at(self.left.min(scan.rest().len()));
             let mut inner = Scan::new(phrase, offset);
-            let result = self.records.step(&mut inner, visitor);
+            let result = self.records.step(&mut inner, out);
             let taken = phrase.len() - inner.rest().len();
             scan.up_to(taken);
             self.left -= taken;
@@ -58,12 +65,6 @@ impl<V: ?Sized, M: Machine<V>> Machine<V> for Phrases<M> {
     fn at_boundary(&self) -> bool {
         self.left == 0 && self.records.at_boundary()
     }
-}
-
-/// Receives words.
-pub(crate) trait WordVisitor {
-    /// A word; `None`: it has the next id.
-    fn word(&mut self, id: Option<u32>, word: Text<'_>);
 }
 
 /// Decodes words.
@@ -82,12 +83,16 @@ impl DictionaryReader {
     }
 }
 
-impl<V: WordVisitor + ?Sized> Machine<V> for DictionaryReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
+impl Machine for DictionaryReader {
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
         loop {
             if let Some(id) = self.reading {
                 let Some(word) = self.text.take(scan) else { return Ok(()) };
-                visitor.word(id, word);
+                out.word(id, word);
                 self.text.end();
                 self.reading = None;
             }
@@ -108,12 +113,6 @@ impl<V: WordVisitor + ?Sized> Machine<V> for DictionaryReader {
     fn at_boundary(&self) -> bool {
         self.reading.is_none()
     }
-}
-
-/// Receives definitions.
-pub(crate) trait DefinitionVisitor {
-    /// The definition of one parameter.
-    fn definition(&mut self, definition: &Definition<'_>);
 }
 
 /// The only known version.
@@ -141,9 +140,13 @@ pub(crate) struct DefinitionReader {
     order: u32,
 }
 
-impl<V: DefinitionVisitor + ?Sized> Machine<V> for DefinitionReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
-        while self.token(scan, visitor)?.is_some() {}
+impl Machine for DefinitionReader {
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
+        while self.token(scan, out)?.is_some() {}
         Ok(())
     }
 
@@ -153,10 +156,10 @@ impl<V: DefinitionVisitor + ?Sized> Machine<V> for DefinitionReader {
 }
 
 impl DefinitionReader {
-    fn token<V: DefinitionVisitor + ?Sized>(
+    fn token<O: Observer + ?Sized>(
         &mut self,
         scan: &mut Scan<'_>,
-        visitor: &mut V,
+        out: &mut Output<'_, O>,
     ) -> Result<Option<()>, DecodeError> {
         self.expect = match self.expect {
             Expect::Version => match scan.u8() {
@@ -186,7 +189,7 @@ impl DefinitionReader {
                 let Some(signature) = self.text.take(scan) else { return Ok(None) };
                 let name = Text::new(&self.name, self.name_units);
                 let Self { indexed, list, order, .. } = *self;
-                visitor.definition(&Definition { name, indexed, list, order, signature });
+                out.observer.definition(&Definition { name, indexed, list, order, signature });
                 Expect::NameLength
             }
         };
@@ -202,12 +205,6 @@ fn flags(scan: &mut Scan<'_>) -> Option<(u8, u8, u32, u32)> {
     Some(flags)
 }
 
-/// Receives pauses.
-pub(crate) trait PauseVisitor {
-    /// One pause.
-    fn pause(&mut self, pause: Pause);
-}
-
 /// Decodes pauses.
 #[derive(Debug, Default)]
 pub(crate) struct PauseReader {
@@ -215,8 +212,12 @@ pub(crate) struct PauseReader {
     end_ms: Option<i64>,
 }
 
-impl<V: PauseVisitor + ?Sized> Machine<V> for PauseReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
+impl Machine for PauseReader {
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
         let mut end_ms = match self.end_ms {
             Some(end_ms) => end_ms,
             None => match scan.u64() {
@@ -227,7 +228,7 @@ impl<V: PauseVisitor + ?Sized> Machine<V> for PauseReader {
         let mut token = *scan;
         while let (Some(distance), Some(duration_ms)) = (token.varint(), token.varint()) {
             end_ms = end_ms.wrapping_add(distance.into());
-            visitor.pause(Pause { end_ms, duration_ms });
+            out.observer.pause(&Pause { end_ms, duration_ms });
             *scan = token;
         }
         self.end_ms = Some(end_ms);
@@ -236,5 +237,53 @@ impl<V: PauseVisitor + ?Sized> Machine<V> for PauseReader {
 
     fn at_boundary(&self) -> bool {
         true
+    }
+}
+
+/// Decodes one file.
+#[derive(Debug)]
+pub(crate) struct ValueReader {
+    xml: bool,
+    /// Sequence of the file + 1.
+    file: u32,
+    /// Offset of the value that is being read.
+    reading: Option<u64>,
+    text: TextReader,
+}
+
+impl ValueReader {
+    /// A reader of one file, of `xml` or `sql`; `file` is its sequence + 1.
+    pub(crate) fn new(xml: bool, file: u32) -> Self {
+        Self { xml, file, reading: None, text: TextReader::default() }
+    }
+}
+
+impl Machine for ValueReader {
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
+        loop {
+            if let Some(offset) = self.reading {
+                let Some(text) = self.text.take(scan) else { return Ok(()) };
+                let value = BigValue { file: self.file, offset, text };
+                if self.xml {
+                    out.observer.xml(&value)
+                } else {
+                    out.observer.sql(&value)
+                };
+                self.text.end();
+                self.reading = None;
+            }
+            let offset = scan.offset();
+            let Some(units) = scan.varint() else { return Ok(()) };
+            self.text.begin(units, limits::TEXT)?;
+            self.reading = Some(offset);
+        }
+    }
+
+    fn at_boundary(&self) -> bool {
+        self.reading.is_none()
     }
 }

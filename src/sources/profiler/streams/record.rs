@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
-use super::error::DecodeError;
 use super::gc::GcPause;
-use super::scan::Text;
-use super::short_event::ShortEvents;
-use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
-use crate::sources::profiler::wire::command::{Hello, Opened, StreamKind, Uuid};
+use super::scan::DecodeError;
+use super::trace::ShortEvents;
+use crate::sources::profiler::dictionary::{Dictionary, Text};
+use crate::sources::profiler::wire::{Hello, Opened, StreamKind, Uuid};
 
 /// Position of a call in the trace (docs/protocols/java-profiler.md B.5). The file can be older
 /// than the open one.
@@ -70,7 +69,7 @@ pub struct Call<'a> {
     pub params: Params<'a>,
 }
 
-impl<'a> Call<'a> {
+impl Call<'_> {
     /// A call before its numbers are read.
     pub(crate) const EMPTY: Self = Self {
         start_ms: 0,
@@ -104,32 +103,6 @@ impl<'a> Call<'a> {
     /// A copy without thread name and parameters.
     pub(crate) fn numbers(&self) -> Call<'static> {
         Call { thread_name: None, params: Params::default(), ..*self }
-    }
-
-    /// The call failed.
-    #[must_use]
-    pub fn is_error(&self, words: &Dictionary) -> bool {
-        self.marked(words, KnownWord::Red).is_some()
-    }
-
-    /// The call only waited.
-    #[must_use]
-    pub fn is_idle(&self, words: &Dictionary) -> bool {
-        self.marked(words, KnownWord::Idle).is_some()
-    }
-
-    /// The readable title, if the agent sent one.
-    #[must_use]
-    pub fn title(&self, words: &Dictionary) -> Option<Text<'a>> {
-        self.marked(words, KnownWord::Title)
-    }
-
-    fn marked(&self, words: &Dictionary, mark: KnownWord) -> Option<Text<'a>> {
-        if self.params.count == 0 {
-            return None;
-        }
-        let id = words.id_of(mark)?;
-        self.params.iter().find(|p| p.id == id).map(|p| p.value)
     }
 }
 
@@ -175,7 +148,7 @@ impl<'a> Params<'a> {
     }
 
     /// The kept values: at most `limits::CALL_VALUES` and `limits::CALL_TEXT` bytes.
-    pub fn iter(self) -> impl Iterator<Item = Param<'a>> {
+    pub fn iter(self) -> impl Iterator<Item = Param<'a>> + Clone {
         let Self { pieces, text, .. } = self;
         let value = |p: &Piece| Text::new(text.get(p.from..p.to).unwrap_or_default(), p.units);
         pieces.iter().map(move |p| Param { id: p.id, value: value(p) })

@@ -12,9 +12,9 @@
 //! anywhere: a [`Machine`] reads whole tokens, and [`Resume`] keeps the start of a cut token, less
 //! than [`limits::TOKEN`] bytes, until the next payload.
 
-use std::fmt::{self, Write};
-
-use super::error::DecodeError;
+use super::record::Observer;
+use super::{ErrorAt, Output};
+use crate::sources::profiler::dictionary::Text;
 use crate::sources::profiler::limits;
 
 /// A read position in a slice of a stream's file.
@@ -174,143 +174,6 @@ fn long_varlong(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value | u64::from(high) << 35, rest))
 }
 
-/// Most units of [`Text::ascii`].
-pub(crate) const ASCII: usize = 64;
-
-/// A string as encoded. Surrogates may be unpaired, because agents cut strings by unit.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Text<'a> {
-    utf16: &'a [u8],
-    units: u32,
-}
-
-impl<'a> Text<'a> {
-    /// `utf16`: the whole string or its start; `units`: its whole length.
-    pub(crate) const fn new(utf16: &'a [u8], units: u32) -> Self {
-        Self { utf16, units }
-    }
-
-    /// Length in UTF-16 units, as the agent sent it.
-    #[must_use]
-    pub const fn units(self) -> u32 {
-        self.units
-    }
-
-    /// The string is empty.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.units == 0
-    }
-
-    /// A limit cut the end off.
-    #[must_use]
-    pub const fn is_cut(self) -> bool {
-        (self.utf16.len() as u64) < 2 * self.units as u64
-    }
-
-    /// The kept units, as UTF-16, big-endian.
-    #[must_use]
-    pub const fn as_utf16(self) -> &'a [u8] {
-        self.utf16
-    }
-
-    /// The kept characters; U+FFFD stands for an unpaired surrogate.
-    pub fn chars(self) -> impl Iterator<Item = char> + 'a {
-        let (units, _) = self.utf16.as_chunks();
-        char::decode_utf16(units.iter().map(|u| u16::from_be_bytes(*u)))
-            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-    }
-
-    /// Whether the whole string equals `other`.
-    #[must_use]
-    pub fn is(self, other: &str) -> bool {
-        !self.is_cut() && self.chars().eq(other.chars())
-    }
-
-    /// The value of a decimal number, as tags with numbers contain it.
-    #[must_use]
-    pub fn number(self) -> Option<u64> {
-        if self.is_cut() || !(1..=20).contains(&self.units) {
-            return None;
-        }
-        let (units, _) = self.utf16.as_chunks();
-        units.iter().try_fold(0u64, |n, unit| {
-            let digit = u16::from_be_bytes(*unit).wrapping_sub(b'0'.into());
-            if digit > 9 {
-                return None;
-            }
-            n.checked_mul(10)?.checked_add(digit.into())
-        })
-    }
-
-    /// The kept characters as bytes in `room`, if they are ASCII without a NUL and have room there.
-    #[inline]
-    pub(crate) fn ascii(self, room: &mut [u8; ASCII]) -> Option<&[u8]> {
-        const HIGH: u64 = 0x8000_8000_8000_8000;
-        const NOT_ASCII: u64 = 0xff80_ff80_ff80_ff80;
-        let (out, _) = room.split_at_mut_checked(self.utf16.len() / 2)?;
-        let (fours, rest) = self.utf16.as_chunks();
-        let (narrow, last) = out.as_chunks_mut();
-        let (mut wrong, mut narrow) = (0, narrow.iter_mut());
-        for four in fours {
-            let four = u64::from_be_bytes(*four);
-            // Of ASCII, only a NUL gets a high bit when 1 is taken from each unit.
-            wrong |= four & NOT_ASCII | four.wrapping_sub(0x0001_0001_0001_0001) & HIGH;
-            let pairs = (four | four >> 8) & 0x0000_ffff_0000_ffff;
-            let [.., a, b, c, d] = (pairs | pairs >> 16).to_be_bytes();
-            if let Some(to) = narrow.next() {
-                *to = [a, b, c, d];
-            }
-        }
-        let mut last = last.iter_mut();
-        for [high, low] in rest.as_chunks().0 {
-            wrong |= u64::from(*high != 0 || !(1..0x80).contains(low));
-            if let Some(to) = last.next() {
-                *to = *low;
-            }
-        }
-        (wrong == 0).then_some(out)
-    }
-
-    /// Appends the kept characters, as UTF-8.
-    pub fn push_to(self, out: &mut String) {
-        const LANES: usize = 32;
-        let (mut units, _) = self.utf16.as_chunks::<2>();
-        out.reserve(units.len());
-        // Words, names and URLs are usually ASCII: many units are narrowed at a time.
-        while !units.is_empty() {
-            let mut ascii = [0; LANES];
-            let (lanes, rest) = units.split_at(units.len().min(LANES));
-            let mut seen = 0;
-            for (byte, unit) in ascii.iter_mut().zip(lanes) {
-                let [high, low] = *unit;
-                seen |= high | low & 0x80;
-                *byte = low;
-            }
-            let (ascii, _) = ascii.split_at(lanes.len());
-            match std::str::from_utf8(ascii) {
-                Ok(ascii) if seen == 0 => out.push_str(ascii),
-                _ => break,
-            }
-            units = rest;
-        }
-        Self::new(units.as_flattened(), 0).chars().for_each(|c| out.push(c));
-    }
-}
-
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.chars().try_for_each(|c| f.write_char(c))
-    }
-}
-
-impl fmt::Debug for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.to_string())?;
-        if self.is_cut() { write!(f, "… of {}", self.units) } else { Ok(()) }
-    }
-}
-
 /// Reads one string that may come in pieces. Units beyond the limit are skipped, not stored.
 #[derive(Debug, Default)]
 pub(crate) struct TextReader {
@@ -365,16 +228,24 @@ pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     }
 }
 
-/// A state machine that decodes one kind of stream. `V` receives its records.
-pub(crate) trait Machine<V: ?Sized> {
+/// A state machine that decodes one kind of stream. [`Output`] takes its
+/// records.
+pub(crate) trait Machine {
     /// Reads tokens until the next one is not whole. [`limits::TOKEN`] bytes always contain a whole
     /// token.
     ///
     /// The input is gone after the return, so the machine copies what it still needs.
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError>;
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError>;
 
     /// True between records: the stream may end here.
     fn at_boundary(&self) -> bool;
+
+    /// Frees memory that an idle connection does not need.
+    fn rest(&mut self) {}
 }
 
 /// Feeds a machine with the payloads of one file.
@@ -383,11 +254,11 @@ pub(crate) struct Resume<M> {
     pub(crate) machine: M,
     /// The start of the token that the last payload has cut.
     tail: Vec<u8>,
-    /// File offset behind the last whole token.
+    /// File offset behind the last whole token, or of the error.
     taken: u64,
 }
 
-impl<M> Resume<M> {
+impl<M: Machine> Resume<M> {
     pub(crate) const fn new(machine: M) -> Self {
         Self { machine, tail: Vec::new(), taken: 0 }
     }
@@ -395,36 +266,35 @@ impl<M> Resume<M> {
     /// Frees memory that an idle connection does not need.
     pub(crate) fn rest(&mut self) {
         self.tail.shrink_to_fit();
-    }
-
-    /// File offset of the token that is being read, or of the error.
-    pub(crate) const fn offset(&self) -> u64 {
-        self.taken
+        self.machine.rest();
     }
 
     /// True if the file may end here.
-    pub(crate) fn is_whole<V: ?Sized>(&self) -> bool
-    where
-        M: Machine<V>,
-    {
+    pub(crate) fn is_whole(&self) -> bool {
         self.tail.is_empty() && self.machine.at_boundary()
     }
 
-    /// Decodes the next payload of the file. Must not be called after an error.
-    pub(crate) fn feed<V: ?Sized>(
+    /// Decodes the next payload of the file. Must not be called after an error, which comes with its
+    /// offset in the file.
+    pub(crate) fn feed<O: Observer + ?Sized>(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Output<'_, O>,
+    ) -> Result<(), ErrorAt> {
+        self.decode(bytes, out).map_err(|why| (self.taken, why))
+    }
+
+    fn decode<O: Observer + ?Sized>(
         &mut self,
         mut bytes: &[u8],
-        visitor: &mut V,
-    ) -> Result<(), DecodeError>
-    where
-        M: Machine<V>,
-    {
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
         while !self.tail.is_empty() {
             // The cut token, joined with as many bytes as a token can have.
             let held = self.tail.len();
             let (joined, rest) = bytes.split_at(bytes.len().min(limits::TOKEN - held));
             self.tail.extend_from_slice(joined);
-            let taken = Self::run(&mut self.machine, &mut self.taken, &self.tail, visitor)?;
+            let taken = Self::run(&mut self.machine, &mut self.taken, &self.tail, out)?;
             if let Some(into) = taken.checked_sub(held) {
                 self.tail.clear();
                 (_, bytes) = bytes.split_at(into);
@@ -435,7 +305,7 @@ impl<M> Resume<M> {
                 bytes = rest;
             }
         }
-        let taken = Self::run(&mut self.machine, &mut self.taken, bytes, visitor)?;
+        let taken = Self::run(&mut self.machine, &mut self.taken, bytes, out)?;
         let (_, cut) = bytes.split_at(taken);
         if cut.len() > limits::TOKEN {
             return Err(DecodeError::Token);
@@ -447,22 +317,132 @@ impl<M> Resume<M> {
         Ok(())
     }
 
-    fn run<V: ?Sized>(
+    fn run<O: Observer + ?Sized>(
         machine: &mut M,
         offset: &mut u64,
         bytes: &[u8],
-        visitor: &mut V,
-    ) -> Result<usize, DecodeError>
-    where
-        M: Machine<V>,
-    {
+        out: &mut Output<'_, O>,
+    ) -> Result<usize, DecodeError> {
         let mut scan = Scan::new(bytes, *offset);
-        let result = machine.step(&mut scan, visitor);
+        let result = machine.step(&mut scan, out);
         *offset = scan.offset();
         result.map(|()| bytes.len() - scan.rest().len())
     }
 }
 
+/// Bytes of a window: nearly all calls have shorter numbers.
+pub(super) const WINDOW: usize = 64;
+
+/// The beginning of an input, with zeros behind its end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window<'a> {
+    bytes: &'a [u8; WINDOW],
+    at: usize,
+}
+
+impl<'a> Window<'a> {
+    pub(super) const fn new(bytes: &'a [u8; WINDOW]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Bytes read so far; `None` if they are not all in the window, and the numbers wrong.
+    #[inline(always)]
+    pub(super) fn read(self) -> Option<usize> {
+        (self.at <= WINDOW).then_some(self.at)
+    }
+
+    #[inline(always)]
+    fn byte(&mut self) -> u32 {
+        // Behind the end it begins again, which `read` tells.
+        let byte = self.bytes.get(self.at % WINDOW).copied().unwrap_or_default();
+        self.at += 1;
+        byte.into()
+    }
+
+    /// The rest of a number of at most 28 bits; an error has the bits so far.
+    #[inline(always)]
+    fn short(&mut self) -> Result<u32, u32> {
+        let mut value = 0;
+        for shift in [0, 7, 14, 21] {
+            let byte = self.byte();
+            value |= (byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(value)
+    }
+}
+
+impl Numbers for Window<'_> {
+    #[inline(always)]
+    fn varint(&mut self) -> Option<u32> {
+        Some(self.short().unwrap_or_else(|low| low | self.byte() << 28))
+    }
+
+    /// `None` if it has more than 28 bits.
+    #[inline(always)]
+    fn varlong(&mut self) -> Option<u64> {
+        self.short().ok().map(u64::from)
+    }
+
+    #[inline(always)]
+    fn eight_small(&mut self) -> Option<[u8; 8]> {
+        let eight = self.bytes.get(self.at..)?.first_chunk()?;
+        if u64::from_ne_bytes(*eight) & 0x8080_8080_8080_8080 != 0 {
+            return None;
+        }
+        self.at += 8;
+        Some(*eight)
+    }
+}
+
+/// The beginning of a short input.
+pub(super) fn padded(input: &[u8]) -> [u8; WINDOW] {
+    let mut bytes = [0; WINDOW];
+    bytes.iter_mut().zip(input).for_each(|(to, from)| *to = *from);
+    bytes
+}
+
+/// The error that ends the decoding of a file. Other streams are not affected, and the next file of
+/// the same stream is decoded again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// A string claims too many UTF-16 units.
+    #[error("string of {0} UTF-16 units")]
+    Units(u32),
+    /// A phrase claims to be negative or too long.
+    #[error("phrase of {0} bytes")]
+    Phrase(i32),
+    /// A record crosses the end of its phrase.
+    #[error("record crosses the end of its phrase")]
+    Crosses,
+    /// An unknown version of calls.
+    #[error("version {0} of calls")]
+    CallsVersion(u32),
+    /// A call names a thread that has not been introduced.
+    #[error("thread {index} of {count}")]
+    Thread {
+        /// Index in the call.
+        index: u32,
+        /// Threads introduced so far.
+        count: u32,
+    },
+    /// A call claims too many parameters or values.
+    #[error("{0} parameters or values")]
+    Claims(u32),
+    /// An unknown type of a tag.
+    #[error("tag of type {0}")]
+    TagType(u8),
+    /// An unknown version of params.
+    #[error("version {0} of params")]
+    ParamsVersion(u8),
+    /// A token longer than `limits::TOKEN`.
+    #[error("token too long")]
+    Token,
+}
+
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "tests/scan.rs"]
 mod tests;

@@ -12,25 +12,11 @@
 //! for the first event of a block. If bit 7 is set, a varint with the bits from 5 on follows. The
 //! distance is a signed 32-bit number.
 
-use super::error::DecodeError;
-use super::record::{Block, Reference, TagValue, TraceEvent, TraceKind};
-use super::scan::{Machine, Numbers, Scan, Text, TextReader};
+use super::Output;
+use super::record::{Block, Observer, Reference, TagValue, TraceEvent, TraceKind};
+use super::scan::{DecodeError, Machine, Numbers, Scan, TextReader};
+use crate::sources::profiler::dictionary::{Dictionary, Text};
 use crate::sources::profiler::limits;
-
-/// Receives events.
-pub(crate) trait TraceVisitor {
-    /// A block begins.
-    fn block(&mut self, block: &Block);
-    /// An event of the block.
-    fn event(&mut self, block: &Block, event: &TraceEvent<'_>);
-    /// Whether all events shall come as [`event`](Self::event).
-    fn wants_events(&self) -> bool;
-    /// Reads [`ShortEvents`](super::short_event::ShortEvents) of the block, of which the last one was
-    /// at `time_ms`; returns their number.
-    fn short_events(&mut self, block: &Block, scan: &mut Scan<'_>, time_ms: &mut i64) -> u32;
-    /// The block ends.
-    fn block_end(&mut self, block: &Block, events: u32);
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expect {
@@ -71,8 +57,12 @@ impl TraceReader {
     }
 }
 
-impl<V: TraceVisitor + ?Sized> Machine<V> for TraceReader {
-    fn step(&mut self, scan: &mut Scan<'_>, visitor: &mut V) -> Result<(), DecodeError> {
+impl Machine for TraceReader {
+    fn step<O: Observer + ?Sized>(
+        &mut self,
+        scan: &mut Scan<'_>,
+        out: &mut Output<'_, O>,
+    ) -> Result<(), DecodeError> {
         loop {
             match self.expect {
                 Expect::Header => {
@@ -93,11 +83,11 @@ impl<V: TraceVisitor + ?Sized> Machine<V> for TraceReader {
                     };
                     (self.events, self.time_ms) = (0, self.jvm_start_ms);
                     *scan = token;
-                    visitor.block(&self.block);
+                    out.observer.trace_block(&self.block);
                     self.expect = Expect::Event;
                 }
                 Expect::Event => {
-                    if !self.events(scan, visitor)? {
+                    if !self.events(scan, out)? {
                         return Ok(());
                     }
                 }
@@ -106,7 +96,7 @@ impl<V: TraceVisitor + ?Sized> Machine<V> for TraceReader {
                     let value =
                         if indexed { TagValue::Indexed(text) } else { TagValue::Inline(text) };
                     let kind = TraceKind::Tag { param, value };
-                    visitor.event(
+                    out.event(
                         &self.block,
                         &TraceEvent { index: self.events, time_ms: self.time_ms, kind },
                     );
@@ -134,15 +124,15 @@ impl TraceReader {
     /// Reads events. `false`: the next event is not whole. `true`: the state has changed, to a
     /// string that arrives in pieces or to the end of the block.
     #[inline]
-    fn events<V: TraceVisitor + ?Sized>(
+    fn events<O: Observer + ?Sized>(
         &mut self,
         scan: &mut Scan<'_>,
-        visitor: &mut V,
+        out: &mut Output<'_, O>,
     ) -> Result<bool, DecodeError> {
         let (mut index, mut time_ms) = (self.events, self.time_ms);
         let result = loop {
-            if !visitor.wants_events() {
-                let count = visitor.short_events(&self.block, scan, &mut time_ms);
+            if !out.observer.wants_trace_events() {
+                let count = out.short_events(&self.block, scan, &mut time_ms);
                 index = index.saturating_add(count);
             }
             let mut token = *scan;
@@ -179,13 +169,13 @@ impl TraceReader {
                 },
                 _ => {
                     *scan = token;
-                    visitor.block_end(&self.block, index);
+                    out.observer.trace_block_end(&self.block, index);
                     self.expect = Expect::Block;
                     break Ok(true);
                 }
             };
             (*scan, time_ms) = (token, at_ms);
-            visitor.event(&self.block, &TraceEvent { index, time_ms, kind });
+            out.event(&self.block, &TraceEvent { index, time_ms, kind });
             index = index.saturating_add(1);
         };
         (self.events, self.time_ms) = (index, time_ms);
@@ -213,4 +203,141 @@ fn whole<'a>(token: &mut Scan<'a>, units: u32) -> Option<Text<'a>> {
     let length = 2 * units as usize;
     let all = units <= limits::TEXT && length <= token.rest().len();
     all.then(|| Text::new(token.up_to(length), units))
+}
+
+/// Receives the events of [`ShortEvents`].
+pub trait StepVisitor {
+    /// The events that follow are at this time.
+    fn time(&mut self, time_ms: i64);
+    /// The thread entered a method.
+    fn enter(&mut self, method: u32);
+    /// The thread left the innermost method.
+    fn exit(&mut self);
+    /// A parameter of the innermost method, without its value.
+    fn tag(&mut self, param: u32);
+}
+
+/// How many events of each kind there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepCounts {
+    /// ENTER.
+    pub enters: u32,
+    /// EXIT.
+    pub exits: u32,
+    /// TAG.
+    pub tags: u32,
+}
+
+impl StepCounts {
+    /// Number of all events.
+    #[must_use]
+    pub const fn all(self) -> u32 {
+        self.enters.wrapping_add(self.exits).wrapping_add(self.tags)
+    }
+}
+
+/// The events of a block up to one that is not usual: a tag whose value has a meaning, an event
+/// with large numbers, or the last 7 bytes.
+#[derive(Debug)]
+pub struct ShortEvents<'a> {
+    pub(super) rest: &'a [u8],
+    pub(super) time_ms: i64,
+    pub(super) counts: StepCounts,
+    words: &'a Dictionary,
+}
+
+impl<'a> ShortEvents<'a> {
+    /// `time_ms`: the time of the event before `rest`.
+    pub(super) const fn new(rest: &'a [u8], time_ms: i64, words: &'a Dictionary) -> Self {
+        let counts = StepCounts { enters: 0, exits: 0, tags: 0 };
+        Self { rest, time_ms, counts, words }
+    }
+
+    /// How many have been read.
+    #[must_use]
+    pub const fn counts(&self) -> StepCounts {
+        self.counts
+    }
+
+    /// Reads them.
+    #[inline(always)]
+    pub fn read(&mut self, visitor: &mut impl StepVisitor) {
+        let (mut rest, mut now_ms) = (self.rest, self.time_ms);
+        let StepCounts { mut enters, mut exits, mut tags } = self.counts;
+        visitor.time(now_ms);
+        while let Some(first) = rest.first_chunk() {
+            let word = u64::from_le_bytes(*first);
+            let kind = word & 0x83;
+            if kind == 1 {
+                (_, rest) = rest.split_at(1);
+                pass(word, &mut now_ms, visitor);
+                exits = exits.wrapping_add(1);
+                visitor.exit();
+                continue;
+            }
+            // The end of a block, or a long distance.
+            if kind & 0x81 != 0 {
+                break;
+            }
+            let Some((id, behind)) = short_id(word >> 8) else { break };
+            if kind == 0 {
+                (_, rest) = rest.split_at(1 + behind);
+                pass(word, &mut now_ms, visitor);
+                enters = enters.wrapping_add(1);
+                visitor.enter(id);
+                continue;
+            }
+            let Some(after) = tag_length(word >> (8 + 8 * behind))
+                .and_then(|length| rest.get(1 + behind + length..))
+            else {
+                break;
+            };
+            if !self.words.is_plain(id) {
+                break;
+            }
+            rest = after;
+            pass(word, &mut now_ms, visitor);
+            tags = tags.wrapping_add(1);
+            visitor.tag(id);
+        }
+        (self.rest, self.time_ms) = (rest, now_ms);
+        self.counts = StepCounts { enters, exits, tags };
+    }
+}
+
+/// Adds the distance of an event, which is in its first byte. Most are 0.
+#[inline(always)]
+fn pass(word: u64, now_ms: &mut i64, visitor: &mut impl StepVisitor) {
+    if word & 0x7c != 0 {
+        *now_ms = now_ms.wrapping_add((word >> 2 & 0x1f).cast_signed());
+        visitor.time(*now_ms);
+    }
+}
+
+/// The id at the low byte, and its length; `None` if that is more than two bytes.
+#[inline(always)]
+const fn short_id(word: u64) -> Option<(u32, usize)> {
+    let low = (word & 0x7f) as u32;
+    if word & 0x80 == 0 {
+        Some((low, 1))
+    } else if word & 0x8000 == 0 {
+        Some((low | (word >> 1 & 0x3f80) as u32, 2))
+    } else {
+        None
+    }
+}
+
+/// Bytes of a tag from its type on, which is in the low byte; `None` for an unknown type, or a long
+/// string or number of a file.
+#[inline(always)]
+const fn tag_length(tag: u64) -> Option<usize> {
+    if tag & 0x80fc != 0 {
+        return None;
+    }
+    if tag & 1 == 0 {
+        return Some(2 + 2 * (tag >> 8 & 0x7f) as usize);
+    }
+    // The last byte of the offset is the first without its high bit.
+    let last = !(tag >> 16) & 0x80_8080;
+    if last == 0 { None } else { Some(3 + last.trailing_zeros() as usize / 8) }
 }

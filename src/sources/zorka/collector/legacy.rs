@@ -4,10 +4,10 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use super::outcome::{Outcome, Reply};
-use super::{Collector, account};
+use super::submit::show_names;
+use super::{Collector, Outcome, Reply};
 use crate::contract::http::Request;
-use crate::model::Now;
+use crate::model::{Now, cut};
 use crate::sources::zorka::limits::{JSON, NAME, PAUSE};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
@@ -35,14 +35,8 @@ fn text(members: &Map<String, Value>, name: &str) -> String {
 
 /// A name, without control characters and cut to its limit.
 fn name(members: &Map<String, Value>, key: &str) -> String {
-    let mut name = String::new();
-    for c in text(members, key).trim().chars().filter(|c| !c.is_control()) {
-        if name.len() + c.len_utf8() > NAME {
-            break;
-        }
-        name.push(c);
-    }
-    name
+    let name = text(members, key).trim().replace(char::is_control, "");
+    cut(&name, NAME).to_owned()
 }
 
 /// Refusals come slowly: some agents repeat them without a pause (docs/protocols/zorka.md 7).
@@ -123,7 +117,7 @@ impl Collector {
         self.directory.open(&key, SessionRef { agent: Arc::clone(&agent), tables });
         self.hear(now, &agent, &mut state, request);
         let newest = state.tables.len() - 1;
-        account::show_names(&mut state, newest);
+        show_names(&mut state, newest);
         state.meter.add(m::REQUESTS_SESSION, 1);
         state.meter.add(m::BYTES_SESSION, request.body.len() as u64);
         state.meter.add(m::RESETS, 1);

@@ -7,26 +7,22 @@
 //! ```
 //! An agent's lock is held while its body is counted, and never across I/O.
 
-mod account;
 mod legacy;
-mod outcome;
 mod presence;
-mod scratch;
 mod submit;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use self::outcome::{Counts, Endpoint, Outcome, Reply};
-use super::Config;
-use super::limits::HOST_SHOWN;
-use super::meter::agent::Settings;
+use super::limits::{HOST_SHOWN, PAUSE};
+use super::meter::Settings;
 use super::records::Allowed;
 use super::session::{Agent, Directory, Kind, Registry};
-use crate::contract::PeerMaker;
+use super::{Config, metrics as m};
 use crate::contract::http::{Answer, ConnectionId, HttpService, Request};
+use crate::contract::{Peer, PeerMaker};
 use crate::meter::MergedLatencies;
-use crate::model::{Charge, Memory, Now, Purpose};
+use crate::model::{Charge, Memory, Now, Purpose, RowItem};
 
 /// The first bytes of the protocol that zorka spoke before HTTP (docs/protocols/zorka.md 1).
 const ZICO: [u8; 4] = [0x21, 0xc0, 0xba, 0xbe];
@@ -212,3 +208,168 @@ impl HttpService for Collector {
         self.each_second(now);
     }
 }
+
+/// What a path is for (docs/protocols/zorka.md 10.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    Register,
+    Session,
+    Definitions,
+    Traces,
+    Health,
+    Other,
+}
+
+impl Endpoint {
+    /// By the path's end: agents may be configured with a prefix.
+    pub(super) fn of(path: &str) -> Self {
+        const PATHS: [(&str, Endpoint); 7] = [
+            ("/agent/submit/trc", Endpoint::Traces),
+            ("/agent/submit/agd", Endpoint::Definitions),
+            ("/agent/session", Endpoint::Session),
+            ("/agent/register", Endpoint::Register),
+            ("/submit/trace", Endpoint::Traces),
+            ("/submit/agent", Endpoint::Definitions),
+            ("/healthz", Endpoint::Health),
+        ];
+        PATHS.iter().find(|(end, _)| path.ends_with(end)).map_or(Self::Other, |(_, is)| *is)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Register => "register",
+            Self::Session => "session",
+            Self::Definitions => "agd",
+            Self::Traces => "trc",
+            Self::Health => "healthz",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Accepted,
+    /// Accepted and not counted: it had come before.
+    Duplicate,
+    /// Accepted; its body has a fault.
+    Faulty,
+    /// Accepted; its body was dropped because of a limit.
+    Dropped,
+    /// The session is not known.
+    Unknown,
+    /// The agent is asked for all definitions.
+    Undefined,
+    /// The key does not allow it, or it is of a browser or for another host.
+    Refused,
+    /// No JSON, or a part is missing.
+    Malformed,
+    /// Another method than POST.
+    Method,
+    NotFound,
+}
+
+impl Outcome {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Duplicate => "duplicate",
+            Self::Faulty => "faulty",
+            Self::Dropped => "dropped",
+            Self::Unknown => "unknown",
+            Self::Undefined => "undefined",
+            Self::Refused => "refused",
+            Self::Malformed => "malformed",
+            Self::Method => "method",
+            Self::NotFound => "not_found",
+        }
+    }
+}
+
+/// An answer and its reason.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) answer: Answer,
+    pub(super) outcome: Outcome,
+}
+
+impl Reply {
+    /// An answer without a body.
+    pub(super) fn of(status: u16, outcome: Outcome) -> Self {
+        Self { answer: Answer::of(status), outcome }
+    }
+
+    /// A text for who looks at it; slowly, as some agents repeat it without a pause.
+    pub(super) fn forbidden(why: &str) -> Self {
+        let mut reply = Self::of(403, Outcome::Refused);
+        reply.answer.content_type = "text/plain; charset=utf-8";
+        reply.answer.body = format!("refused: {why}\n").into_bytes();
+        reply.answer.delay = PAUSE;
+        reply
+    }
+
+    /// What a submitted body gets, whatever is in it: an error would only make the agent repeat it
+    /// (docs/protocols/zorka.md 7).
+    pub(super) fn accepted(outcome: Outcome) -> Self {
+        let mut reply = Self::of(202, outcome);
+        reply.answer.known = true;
+        reply
+    }
+
+    /// JSON.
+    pub(super) fn json(status: u16, value: &serde_json::Value) -> Self {
+        let body = value.to_string().into_bytes();
+        let answer = Answer {
+            status,
+            content_type: "application/json",
+            body,
+            known: true,
+            ..Answer::default()
+        };
+        Self { answer, outcome: Outcome::Accepted }
+    }
+}
+
+/// Counts requests and faults of all agents.
+pub(super) struct Counts(Mutex<Peer>);
+
+impl Counts {
+    fn new(maker: &PeerMaker) -> Self {
+        Self(Mutex::new(maker.make()))
+    }
+
+    /// Counts a request.
+    fn request(&self, now: Now, endpoint: Endpoint, outcome: Outcome) {
+        let number = (endpoint as u64) << 32 | outcome as u64;
+        self.count(now, m::REQUEST_COUNT, number, || {
+            format!("{}::{}", endpoint.name(), outcome.name())
+        });
+    }
+
+    /// Counts a body by the kind of its fault.
+    pub(super) fn fault(&self, now: Now, (number, name): (u32, &str)) {
+        self.count(now, m::REQUEST_ERRORS, number.into(), || name.to_owned());
+    }
+
+    fn count(&self, now: Now, item: RowItem, number: u64, key: impl FnOnce() -> String) {
+        let mut peer = self.at(now);
+        peer.count_row(&[item], number, [1], |row| row.named(&key(), &[]));
+        peer.flush();
+    }
+
+    /// Counts and logs a fault of who is no agent.
+    fn error(&self, now: Now, what: &str) {
+        self.at(now).error(what);
+    }
+
+    fn at(&self, now: Now) -> MutexGuard<'_, Peer> {
+        let mut peer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        peer.at(now);
+        peer
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/collector.rs"]
+mod tests;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Collector, account};
+use super::Collector;
+use super::submit::show_names;
 use crate::contract::http::{ConnectionId, Request};
 use crate::contract::{Identity, Service};
-use crate::model::{Departure, Now};
+use crate::model::{Departure, HeapSize, Now};
 use crate::sources::zorka::limits::{REFUSED, SESSION_AGE};
-use crate::sources::zorka::meter::agent::Meter;
+use crate::sources::zorka::meter::Meter;
 use crate::sources::zorka::session::{Agent, Kind, State, digits};
 
 /// Why an agent without a connection is gone.
@@ -68,7 +69,7 @@ impl Collector {
         state.shown = name;
         state.attached = true;
         let last = state.tables.len().saturating_sub(1);
-        account::show_names(state, last);
+        show_names(state, last);
     }
 
     /// More is known of an agent that has not registered: if that makes another name, its instance
@@ -93,7 +94,7 @@ impl Collector {
         }
         if let Some(peer) = &mut state.peer {
             peer.at(now);
-            state.meter.report_all(now, peer);
+            state.meter.settle(now, peer);
             peer.flush();
             peer.end(departure);
         }
@@ -189,7 +190,7 @@ impl Collector {
                 Self::depart(now, &agent, &mut state, Departure::lost(SILENT));
                 self.directory.remove(&agent, &state.shown);
             }
-            let memory = state.memory();
+            let memory = size_of::<Agent>() + state.heap_size();
             state.charge.set(memory);
         }
     }
@@ -200,7 +201,7 @@ impl Collector {
 fn renew(collector: &Collector, now: Now, state: &mut State) {
     state.settings = collector.settings();
     if let Some(peer) = state.peer.as_mut().filter(|_| state.attached) {
-        state.meter.report_all(now, peer);
+        state.meter.settle(now, peer);
     }
     state.meter = Meter::new(state.settings);
     if let Some(peer) = state.peer.as_mut().filter(|_| state.attached) {

@@ -4,22 +4,26 @@
 //! does the body count: what is answered with an error comes again.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
-use super::Collector;
-use super::account::{Decoded, show_names};
-use super::outcome::{Endpoint, Outcome, Reply};
-use super::scratch::{self, Scratch};
+use super::{Collector, Endpoint, Outcome, Reply};
 use crate::contract::http::{Dropped, Request};
-use crate::model::{Charge, Now, Purpose};
-use crate::sources::zorka::limits::{CHARGED_BODY, DECODING, NAME, SESSION_ID, UNWRAPPED};
-use crate::sources::zorka::metrics as m;
-use crate::sources::zorka::names::Names;
-use crate::sources::zorka::session::{
-    Agent, Kind, SessionRef, State, clean, digits, of_request, of_traces, visible,
+use crate::model::{Charge, HeapSize, Now, Purpose};
+use crate::sources::zorka::limits::{
+    CHARGED_BODY, DECODING, NAME, SCRATCH, SESSION_ID, UNWRAPPED, WAITING, WAITING_BYTES,
 };
-use crate::sources::zorka::wire::body::{FLAG_CLOSED, TraceBody};
-use crate::sources::zorka::wire::{self, BodyError, Content, Definition, Encoding};
+use crate::sources::zorka::meter::Copies;
+use crate::sources::zorka::meter::TraceContext;
+use crate::sources::zorka::names::Names;
+use crate::sources::zorka::records::{Allowed, SpanRecords, Spans};
+use crate::sources::zorka::session::{
+    Agent, Kind, SessionRef, State, Waiting, clean, digits, of_request, of_traces, visible,
+};
+use crate::sources::zorka::wire::{
+    BodyError, Content, Definition, Encoding, FLAG_CLOSED, TraceBody,
+};
+use crate::sources::zorka::{metrics as m, wire};
 
 /// Kinds of faults beside those of [`wire::ErrorKind`].
 const TOO_LARGE: (u32, &str) = (30, "too_large");
@@ -130,7 +134,7 @@ impl Collector {
             Ok(charge) => charge,
             Err(fault) => return self.dropped(now, Endpoint::Traces, &session, request, fault),
         };
-        let reply = scratch::with(|scratch| {
+        let reply = with_scratch(|scratch| {
             scratch.body.clear();
             let unwrapped = wire::unwrap(Content::Trace, request.body, UNWRAPPED);
             let (bytes, encoding, result) = match unwrapped {
@@ -202,7 +206,9 @@ impl Collector {
         let outcome = self.fault(now, Endpoint::Traces, &mut state, decoded.result);
         if outcome == Outcome::Accepted || !scratch.body.records.is_empty() {
             let id = id.and_then(|id| visible(id.trim_ascii(), SESSION_ID));
-            self.account(now, agent, &mut state, at, id, decoded, scratch);
+            let Decoded { bytes, base64, result } = *decoded;
+            let trace = Trace { now, id, bytes, base64 };
+            self.account(agent, &mut state, at, &trace, result.is_ok(), scratch);
         }
         self.report(now, &mut state);
         Some(Reply::accepted(outcome))
@@ -298,4 +304,140 @@ fn misses_methods(body: &TraceBody, names: &Names) -> bool {
     let closed = |flags: u8| flags & FLAG_CLOSED != 0;
     names.rejected() == 0
         && body.records.iter().any(|r| closed(r.flags) && names.get_method(r.method).is_none())
+}
+
+/// A body without its encoding, and what was wrong with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decoded<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) base64: bool,
+    pub(super) result: Result<(), BodyError>,
+}
+
+/// A trace body that counts.
+pub(super) struct Trace<'a> {
+    pub(super) now: Now,
+    pub(super) id: Option<&'a str>,
+    pub(super) bytes: &'a [u8],
+    pub(super) base64: bool,
+}
+
+impl Collector {
+    /// Counts a body whose request is answered with success, or keeps it until the agent's name is
+    /// known. `is_whole`: it was read to its end.
+    fn account(
+        &self,
+        agent: &Arc<Agent>,
+        state: &mut State,
+        at: usize,
+        trace: &Trace<'_>,
+        is_whole: bool,
+        scratch: &mut Scratch,
+    ) {
+        let Trace { now, id, bytes, base64 } = *trace;
+        if state.wanted.is_empty() {
+            let Some(tables) = state.tables.get(at) else { return };
+            let found = state.facts.learn(&scratch.body, bytes, &tables.names);
+            let held: usize = state.waiting.iter().map(|w| w.bytes.len()).sum();
+            let room = state.waiting.len() < WAITING && held + bytes.len() <= WAITING_BYTES;
+            if !found && room && is_whole {
+                let (tables, trace_id, bytes) = (tables.number, id.map(Into::into), bytes.into());
+                return state.waiting.push(Waiting { now, tables, trace_id, bytes, base64 });
+            }
+            // Traces that wait were sent before this one.
+            self.name(now, agent, state);
+        } else if agent.kind == Kind::Modern && !state.facts.is_complete() {
+            // The first traces may be of jobs, which have no attributes.
+            let Some(tables) = state.tables.get(at) else { return };
+            if state.facts.learn(&scratch.body, bytes, &tables.names) {
+                self.rename(now, agent, state);
+            }
+        }
+        count(state, at, trace, &self.allowed(), scratch);
+    }
+
+    /// Names an agent that has not registered by what is known of it, and counts the traces that
+    /// have waited for that.
+    pub(super) fn name(&self, now: Now, agent: &Arc<Agent>, state: &mut State) {
+        if !state.wanted.is_empty() {
+            return;
+        }
+        state.wanted = state.best_name();
+        self.arrive(now, agent, state);
+        let waiting = std::mem::take(&mut state.waiting);
+        let mut scratch = Scratch::default();
+        let allowed = self.allowed();
+        for trace in waiting {
+            let Some(at) = state.find(trace.tables) else { continue };
+            // It was decoded without a fault before.
+            let _ = wire::trace(&trace.bytes, &mut scratch.body);
+            let Waiting { now, trace_id, bytes, base64, .. } = &trace;
+            let id = trace_id.as_deref();
+            let trace = Trace { now: *now, id, bytes, base64: *base64 };
+            count(state, at, &trace, &allowed, &mut scratch);
+        }
+    }
+}
+
+/// Counts a body; the agent has a name.
+fn count(
+    state: &mut State,
+    at: usize,
+    trace: &Trace<'_>,
+    allowed: &Allowed,
+    scratch: &mut Scratch,
+) {
+    let State { tables, meter, peer, trace_ids, facts, .. } = state;
+    let (Some(tables), Some(peer)) = (tables.get_mut(at), peer) else { return };
+    if let Some(id) = trace.id {
+        let hash = of_request(id.as_bytes(), &[]);
+        if !trace_ids.contains(hash) {
+            trace_ids.push(hash);
+            meter.add(m::TRACE_IDS, 1);
+        }
+    }
+    let Scratch { body, copies, records } = scratch;
+    copies.find(body);
+    let context =
+        TraceContext { trace_id: trace.id, bytes: trace.bytes, base64: trace.base64, copies };
+    peer.at(trace.now);
+    meter.trace(trace.now, &context, body, &mut tables.names, peer);
+    let service = if facts.service.is_empty() { &facts.app } else { &facts.service };
+    let now = trace.now.wall;
+    let spans = Spans { now, context, body, names: &tables.names, service };
+    records.emit(&spans, allowed, peer);
+}
+
+/// Shows the numbers of names of the session that an agent uses.
+pub(super) fn show_names(state: &mut State, at: usize) {
+    let State { tables, peer, attached: true, .. } = state else { return };
+    let (Some(tables), Some(peer)) = (tables.get(at), peer) else { return };
+    let names = &tables.names;
+    for (item, n) in [(m::SYMBOLS, names.symbols()), (m::METHODS_KNOWN, names.methods())] {
+        peer.set(item, n as u64);
+    }
+}
+
+/// A decoded body, which of its records are copies, and what makes event records of it.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) body: TraceBody,
+    pub(super) copies: Copies,
+    pub(super) records: SpanRecords,
+}
+
+crate::heap_size!(Scratch { body, copies, records });
+
+thread_local! {
+    static FREE: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// Calls `work` with the thread's buffers. Large ones are freed afterwards.
+pub(super) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
+    let mut scratch = FREE.take().unwrap_or_default();
+    let result = work(&mut scratch);
+    if scratch.heap_size() <= SCRATCH {
+        FREE.set(Some(scratch));
+    }
+    result
 }

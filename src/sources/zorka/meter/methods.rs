@@ -1,17 +1,21 @@
-//! Sums of one agent's records by method. A method's slot is kept with its definition
-//! ([`Names`]): a record costs no hashing.
+//! Sums of one agent's records: by method, by stack, by class of exception. A method's slot is kept with
+//! its definition ([`Names`]): a record costs no hashing. A stack is a node of a tree of methods; it gets its
+//! name from the body in which it first has time.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use super::text::clean;
+use super::rows::name;
+use crate::catalogue::OTHER;
 use crate::contract::Peer;
-use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS};
+use crate::meter::{CallTree, NodeRow, ROOT};
+use crate::sources::zorka::limits::{CARRIED, METHOD_ROWS, STACK_DEPTH};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::wire::body::Record;
+use crate::sources::zorka::wire::{ClassName, Exception, FLAG_CLOSED, Record};
 
 /// Slot of the row for the methods beyond the limit.
 pub(crate) const REST: u32 = 0;
@@ -22,7 +26,7 @@ const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 const GENERATIONS: u32 = (1 << (32 - SLOT_BITS)) - 1;
 const _: () = assert!(METHOD_ROWS < SLOT_MASK as usize, "a slot for each method, and REST");
 
-/// Sums since the last report.
+/// Sums since the last report: self time counts for a body as a whole.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     count: u64,
@@ -57,6 +61,8 @@ pub(crate) struct Methods {
     /// Names that were used and not defined.
     unresolved: u64,
 }
+
+crate::heap_size!(Methods { slots, sums, touched, carried, name });
 
 impl Methods {
     /// `signatures`: names have the types of the arguments. `generation`: as of the agent's earlier
@@ -129,7 +135,7 @@ impl Methods {
     #[cold]
     fn bind(&mut self, id: u32, names: &mut Names, peer: &mut Peer) -> u32 {
         self.unresolved += write_name(&mut self.name, id, self.signatures, names);
-        let key = clean(&self.name);
+        let key = name(&self.name);
         let hash = self.hasher.hash_one(&*key);
         let slot = match self.slots.get(&hash) {
             Some(slot) => *slot,
@@ -179,8 +185,8 @@ impl Methods {
         }
     }
 
-    /// Frees what an idle agent does not need.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
+    /// Frees what an idle agent does not need; the rows stay in the store.
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
         self.report(peer);
         if self.sums.is_empty() {
             return;
@@ -194,14 +200,6 @@ impl Methods {
         }
         self.generation = (self.generation + 1) % GENERATIONS;
         (self.sums, self.touched, self.name) = (Vec::new(), Vec::new(), String::new());
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        (self.slots.capacity() + self.carried.capacity()) * (size_of::<(u64, i64)>() + 1)
-            + self.sums.capacity() * size_of::<Sums>()
-            + self.touched.capacity() * size_of::<u32>()
-            + self.name.capacity()
     }
 }
 
@@ -232,3 +230,165 @@ pub(crate) fn write_name(to: &mut String, id: u32, signature: bool, names: &Name
     }
     unresolved
 }
+
+/// No stack: the parent of the outermost methods.
+pub(crate) const OUTERMOST: u32 = ROOT;
+
+/// The stacks of one agent.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    tree: CallTree,
+    /// Number of stacks with rows.
+    rows: u32,
+    /// Time by node that reported calls took beyond that of the call that made them, as ticks and
+    /// steps of clocks cause: the node's next times are less by it.
+    overdrawn: HashMap<u32, u64, RandomState>,
+}
+
+crate::heap_size!(Stacks { tree, overdrawn });
+
+/// A record with an end, and where it was called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Called {
+    /// Stack around it.
+    pub(crate) parent: u32,
+    /// Number of records around it.
+    pub(crate) depth: usize,
+    /// The agent's number of its method.
+    pub(crate) slot: u32,
+    /// Its position in the body.
+    pub(crate) at: u32,
+}
+
+impl Stacks {
+    /// Adds a record. Returns its stack.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        called: Called,
+        records: &[Record],
+        names: &Names,
+        peer: &mut Peer,
+    ) -> u32 {
+        let Some(record) = records.get(called.at as usize) else { return called.parent };
+        let node = if called.depth < STACK_DEPTH || called.parent == OUTERMOST {
+            self.tree.child(called.parent, called.slot)
+        } else {
+            called.parent
+        };
+        let mut own = record.duration.saturating_sub(record.children);
+        if record.children > record.duration || !self.overdrawn.is_empty() {
+            own = self.settle(node, own, record.children.saturating_sub(record.duration));
+        }
+        if own > 0 {
+            let row = self.tree.nodes.get(node as usize).map(|node| node.row);
+            let slot = match row {
+                Some(NodeRow::Assigned(slot)) => Some(slot),
+                Some(NodeRow::Unnamed) => self.bind(node, called.at, records, names, peer),
+                Some(NodeRow::Hidden) | None => None,
+            };
+            if let Some(slot) = slot {
+                peer.row_add(slot, m::STACK_TIME, own);
+            }
+        }
+        node
+    }
+
+    /// Sets a time off against what the node is overdrawn; returns the rest.
+    #[cold]
+    fn settle(&mut self, node: u32, own: u64, more: u64) -> u64 {
+        let owed = self.overdrawn.remove(&node).unwrap_or_default().saturating_add(more);
+        if owed > own {
+            self.overdrawn.insert(node, owed - own);
+        }
+        own.saturating_sub(owed)
+    }
+
+    /// Gives a stack its row, named by the methods on the path to a record.
+    #[cold]
+    fn bind(
+        &mut self,
+        node: u32,
+        at: u32,
+        records: &[Record],
+        names: &Names,
+        peer: &mut Peer,
+    ) -> Option<u32> {
+        let (mut at, mut text) = (at, String::new());
+        // The tree asks from the innermost method outwards.
+        let name = self.tree.name(node, &mut |slot| {
+            loop {
+                let record = records.get(at as usize)?;
+                at = record.parent;
+                if record.flags & FLAG_CLOSED != 0 {
+                    if slot == REST {
+                        return Some(OTHER.to_owned());
+                    }
+                    write_name(&mut text, record.method, false, names);
+                    let blank = |c: char| c.is_whitespace() || c.is_control();
+                    return Some(text.replace(blank, "_"));
+                }
+            }
+        })?;
+        let slot = self.rows;
+        self.tree.nodes.get_mut(node as usize)?.row = NodeRow::Assigned(slot);
+        peer.row(m::STACKS, slot, Some(&name));
+        self.rows += 1;
+        Some(slot)
+    }
+
+    /// There is no room for more stacks: they begin anew.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.tree.is_full()
+    }
+
+    /// Frees all stacks; their rows stay in the store.
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
+        if !self.tree.nodes.is_empty() {
+            peer.free_rows(m::STACKS);
+            *self = Self::default();
+        }
+    }
+}
+
+/// Counts exceptions by class.
+#[derive(Debug, Default)]
+pub(crate) struct Exceptions(RandomState);
+
+impl Exceptions {
+    /// Counts an exception. `copy`: it was counted before.
+    pub(crate) fn add(
+        &self,
+        exception: &Exception,
+        copy: bool,
+        body: &[u8],
+        names: &Names,
+        peer: &mut Peer,
+    ) {
+        let class: Cow<'_, str> = match exception.class {
+            ClassName::Symbol(id) => match names.symbol(id) {
+                Some(text) => text.into(),
+                None => format!("#{id}").into(),
+            },
+            ClassName::Text(slice) => String::from_utf8_lossy(slice.of(body)),
+        };
+        let (items, sums) = ([m::CLASS_COUNT, m::CLASS_RECEIVED], [u64::from(!copy), 1]);
+        let hash = self.0.hash_one(&*class);
+        peer.count_row(&items, hash, sums, |row| row.named(&name(&class), &[]));
+    }
+}
+
+/// Names of an exception that are not defined.
+pub(crate) fn unresolved(exception: &Exception, names: &Names) -> u64 {
+    let class = match exception.class {
+        ClassName::Symbol(id) => id,
+        ClassName::Text(_) => 0,
+    };
+    let frame = exception.first.unwrap_or_default();
+    let undefined = |id: &u32| *id != 0 && names.symbol(*id).is_none();
+    [class, frame.class, frame.method, frame.file].iter().filter(|id| undefined(id)).count() as u64
+}
+
+#[cfg(test)]
+#[path = "tests/methods.rs"]
+mod tests;

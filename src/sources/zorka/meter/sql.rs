@@ -1,11 +1,9 @@
 //! SQL without its literals. No dialect is known, so where dialects disagree about the end of a
 //! literal or comment, the rest of the statement is dropped: nothing of a literal is shown.
 
-mod skip;
-
 use std::borrow::Cow;
 
-use self::skip::{Ambiguous, is_name};
+use super::skip::{self, Ambiguous, is_name};
 use crate::model::cut;
 
 /// Bytes of a statement that are read. Agents since 1.90.7 send 8192 (docs/protocols/zorka.md 8).
@@ -449,8 +447,7 @@ impl<'a> Lexer<'a> {
         }
         if out.len() > OUTPUT {
             let number = fnv(out.as_bytes());
-            let end = (0..=OUTPUT).rev().find(|end| out.is_char_boundary(*end));
-            out.truncate(end.unwrap_or_default());
+            out.truncate(cut(&out, OUTPUT).len());
             out.push_str(&format!("{DROPPED}#{number:08x}"));
         }
         out
@@ -472,4 +469,5 @@ fn fnv(bytes: &[u8]) -> u32 {
 }
 
 #[cfg(test)]
+#[path = "tests/sql.rs"]
 mod tests;

@@ -1,20 +1,16 @@
-//! The walk over the records of a body.
+//! The walk over the records of a body, without those that were counted before.
 
 use std::time::Duration;
 
-use super::attributes::{Attributes, Known, kind_of, text};
-use super::copies::Copies;
-use super::exceptions::{Exceptions, unresolved};
-use super::methods::Methods;
-use super::stacks::{Called, OUTERMOST, Stacks};
-use super::statements::Statements;
-use super::types::{SpanSums, Types};
+use super::methods::{Called, Exceptions, Methods, OUTERMOST, Stacks, unresolved};
+use super::rows::{Attributes, Known, SpanSums, Types, kind_of, text};
 use crate::contract::Peer;
 use crate::meter::MergedLatency;
+use crate::model::HeapSize;
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::wire::body::{
-    Begin, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, NONE, Record, TraceBody,
+use crate::sources::zorka::wire::{
+    Begin, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, FLAG_SENT, NONE, Record, TraceBody,
 };
 
 /// Slot of an open record without an end.
@@ -56,16 +52,18 @@ struct Found {
 #[derive(Debug)]
 pub(crate) struct Sums {
     pub(crate) methods: Methods,
-    pub(crate) types: Types,
-    pub(crate) exceptions: Exceptions,
-    pub(crate) attributes: Attributes,
-    /// None: turned off.
-    pub(crate) statements: Option<Statements>,
+    types: Types,
+    exceptions: Exceptions,
+    attributes: Attributes,
+    /// Statements have rows.
+    statements: bool,
     /// None: turned off.
     stacks: Option<Stacks>,
     path: Vec<Open>,
     found: Vec<Found>,
 }
+
+crate::heap_size!(Sums { methods, types, attributes, stacks, path, found });
 
 /// A body and what is known about it.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +83,7 @@ impl Sums {
             types: Types::default(),
             exceptions: Exceptions::default(),
             attributes: Attributes::default(),
-            statements: settings.statements.then(Statements::default),
+            statements: settings.statements,
             stacks: settings.stacks.then(Stacks::default),
             path: Vec::new(),
             found: Vec::new(),
@@ -93,36 +91,24 @@ impl Sums {
     }
 
     /// Counts a body.
-    pub(crate) fn add(
-        &mut self,
-        walked: Walked<'_>,
-        names: &mut Names,
-        counters: &mut m::Counters,
-        peer: &mut Peer,
-    ) {
+    pub(crate) fn add(&mut self, walked: Walked<'_>, names: &mut Names, peer: &mut Peer) {
         let Walked { body, .. } = walked;
-        counters.add(m::RECORDS_RECEIVED, body.records.len() as u64);
-        counters.add(m::SPANS_RECEIVED, body.spans.len() as u64);
-        counters.add(m::EXCEPTIONS_RECEIVED, body.exceptions.len() as u64);
-        counters.add(m::UNCLOSED, body.unclosed.into());
-        counters.add(m::UNKNOWN, body.unknown.into());
-        counters.add(m::STRAY, body.stray.into());
-        counters.add(m::BACKWARDS, body.backwards.into());
-        counters.add(m::SKIPPED, body.skipped.into());
-        dialects(&body.records, counters);
-        self.records(walked, names, counters, peer);
-        self.exceptions(walked, names, counters, peer);
-        self.attributes(walked, names, counters, peer);
-        counters.add(m::UNRESOLVED, self.methods.take_unresolved());
+        peer.add(m::RECORDS_RECEIVED, body.records.len() as u64);
+        peer.add(m::SPANS_RECEIVED, body.spans.len() as u64);
+        peer.add(m::EXCEPTIONS_RECEIVED, body.exceptions.len() as u64);
+        peer.add(m::UNCLOSED, body.unclosed.into());
+        peer.add(m::UNKNOWN, body.unknown.into());
+        peer.add(m::STRAY, body.stray.into());
+        peer.add(m::BACKWARDS, body.backwards.into());
+        peer.add(m::SKIPPED, body.skipped.into());
+        dialects(&body.records, peer);
+        self.records(walked, names, peer);
+        self.exceptions(walked, names, peer);
+        self.attributes(walked, names, peer);
+        peer.add(m::UNRESOLVED, self.methods.take_unresolved());
     }
 
-    fn records(
-        &mut self,
-        walked: Walked<'_>,
-        names: &mut Names,
-        counters: &mut m::Counters,
-        peer: &mut Peer,
-    ) {
+    fn records(&mut self, walked: Walked<'_>, names: &mut Names, peer: &mut Peer) {
         let Walked { body, copies, .. } = walked;
         let mut copies = copies.ranges().iter().copied();
         let mut next_copy = || copies.next().unwrap_or((NONE, NONE));
@@ -152,7 +138,7 @@ impl Sums {
                     stack = stacks.add(called, &body.records, names, peer);
                 }
                 if let Some(begin) = body.spans.get(record.span as usize) {
-                    self.span(walked, record, begin, !in_span, names, counters, peer);
+                    self.span(walked, record, begin, !in_span, names, peer);
                     in_span = true;
                 }
             }
@@ -166,10 +152,9 @@ impl Sums {
         for open in self.path.drain(..) {
             self.methods.leave(open.slot);
         }
-        counters.add(m::RECORDS, counted);
+        peer.add(m::RECORDS, counted);
     }
 
-    #[allow(clippy::too_many_arguments, reason = "parts of one walk")]
     fn span(
         &mut self,
         walked: Walked<'_>,
@@ -177,50 +162,37 @@ impl Sums {
         begin: &Begin,
         outermost: bool,
         names: &Names,
-        counters: &mut m::Counters,
         peer: &mut Peer,
     ) {
         let sums = span_sums(record);
-        counters.add(m::SPANS, 1);
-        counters.add(m::SPAN_ERRORS, sums.error.into());
-        counters.add(m::SPAN_TIME, sums.duration);
-        counters.add(m::OVERFLOWS, sums.overflow.into());
+        peer.add(m::SPANS, 1);
+        peer.add(m::SPAN_ERRORS, sums.error.into());
+        peer.add(m::SPAN_TIME, sums.duration);
+        peer.add(m::OVERFLOWS, sums.overflow.into());
         if outermost {
-            counters.add(m::CALLS, sums.calls);
+            peer.add(m::CALLS, sums.calls);
         }
         match names.symbol(begin.kind) {
             Some(kind) => self.types.add(walked.agent, kind, sums, peer),
             None => {
-                counters.add(m::UNRESOLVED, 1);
+                peer.add(m::UNRESOLVED, 1);
                 self.types.add(walked.agent, &format!("#{}", begin.kind), sums, peer);
             }
         }
     }
 
-    fn exceptions(
-        &mut self,
-        walked: Walked<'_>,
-        names: &Names,
-        counters: &mut m::Counters,
-        peer: &mut Peer,
-    ) {
+    fn exceptions(&mut self, walked: Walked<'_>, names: &Names, peer: &mut Peer) {
         for exception in &walked.body.exceptions {
             let copy = walked.copies.contains(exception.record);
             self.exceptions.add(exception, copy, walked.bytes, names, peer);
             if !copy {
-                counters.add(m::EXCEPTIONS, 1);
-                counters.add(m::UNRESOLVED, unresolved(exception, names));
+                peer.add(m::EXCEPTIONS, 1);
+                peer.add(m::UNRESOLVED, unresolved(exception, names));
             }
         }
     }
 
-    fn attributes(
-        &mut self,
-        walked: Walked<'_>,
-        names: &Names,
-        counters: &mut m::Counters,
-        peer: &mut Peer,
-    ) {
+    fn attributes(&mut self, walked: Walked<'_>, names: &Names, peer: &mut Peer) {
         let Walked { agent, bytes, body, copies } = walked;
         let span = |n: u32| {
             let record = body.records.get(n as usize)?;
@@ -234,7 +206,7 @@ impl Sums {
             match names.symbol(attribute.name).map(Known::of) {
                 Some(Some(known)) => self.found.push(Found { record: attribute.record, known, at }),
                 Some(None) => {}
-                None => counters.add(m::UNRESOLVED, 1),
+                None => peer.add(m::UNRESOLVED, 1),
             }
         }
         self.found.sort_unstable();
@@ -255,70 +227,42 @@ impl Sums {
             if let Some(kind) = kind {
                 self.attributes.db(agent, kind, sums, peer);
             }
-            if let Some(statements) = &mut self.statements
+            if self.statements
                 && let Some(statement) = last(Known::Statement).and_then(|v| text(v, bytes))
             {
-                statements.add(agent, &statement, kind, sums, peer);
+                self.attributes.statement(agent, &statement, kind, sums, peer);
             }
         }
         self.found.clear();
     }
 
-    /// Reports the sums since the last report.
-    pub(crate) fn report(&mut self, peer: &mut Peer) {
-        self.methods.report(peer);
-        self.types.report(peer);
-        self.exceptions.report(peer);
-        self.attributes.report(peer);
-        self.statements.iter_mut().for_each(|statements| statements.report(peer));
-    }
-
-    /// Reports what is reported once a second: percentiles and stacks. `service`: the durations of all its
-    /// agents.
-    pub(crate) fn report_second(
+    /// A second has passed: percentiles may have changed. `service`: the durations of all its agents.
+    pub(crate) fn second(
         &mut self,
         now: Duration,
         service: Option<&MergedLatency>,
         peer: &mut Peer,
     ) {
-        self.types.report_latency(now, service, peer);
-        self.stacks.iter_mut().for_each(|s| s.report(peer));
-    }
-
-    /// A second has passed.
-    pub(crate) fn tick(&mut self, peer: &mut Peer) {
-        self.statements.iter_mut().for_each(|statements| statements.tick(peer));
+        self.types.show_percentiles(now, service, peer);
+        if let Some(stacks) = self.stacks.as_mut().filter(|stacks| stacks.is_full()) {
+            stacks.free(peer);
+        }
     }
 
     /// Frees what an idle agent does not need; percentiles have a minute.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        self.methods.clear(peer);
+    pub(crate) fn free(&mut self, peer: &mut Peer) {
+        self.methods.free(peer);
         if self.types.is_silent() {
-            self.types.clear(peer);
+            self.types.free(peer);
         }
-        self.exceptions.clear(peer);
-        self.attributes.clear(peer);
-        self.stacks.iter_mut().for_each(|s| s.clear(peer));
-        self.statements.iter_mut().for_each(|statements| statements.clear(peer));
+        self.attributes.free(peer);
+        self.stacks.iter_mut().for_each(|stacks| stacks.free(peer));
         (self.path, self.found) = (Vec::new(), Vec::new());
     }
 
     /// Nothing would be lost with this value: neither percentiles nor negative self time.
     pub(crate) fn is_empty(&self) -> bool {
-        self.memory() == size_of::<Self>()
-    }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>()
-            + self.methods.memory()
-            + self.types.memory()
-            + self.exceptions.memory()
-            + self.attributes.memory()
-            + self.statements.as_ref().map_or(0, Statements::memory)
-            + self.stacks.as_ref().map_or(0, Stacks::memory)
-            + self.path.capacity() * size_of::<Open>()
-            + self.found.capacity() * size_of::<Found>()
+        self.heap_size() == 0
     }
 }
 
@@ -333,9 +277,9 @@ fn span_sums(record: &Record) -> SpanSums {
 }
 
 /// Counts records by their layout.
-fn dialects(records: &[Record], counters: &mut m::Counters) {
+fn dialects(records: &[Record], peer: &mut Peer) {
     if records.iter().all(|record| record.dialect == Dialect::Modern) {
-        return counters.add(m::RECORDS_MODERN, records.len() as u64);
+        return peer.add(m::RECORDS_MODERN, records.len() as u64);
     }
     let [mut modern, mut legacy, mut other] = [0, 0, 0];
     for record in records {
@@ -345,7 +289,77 @@ fn dialects(records: &[Record], counters: &mut m::Counters) {
             Dialect::Streaming | Dialect::Note => other += 1,
         }
     }
-    counters.add(m::RECORDS_MODERN, modern);
-    counters.add(m::RECORDS_LEGACY, legacy);
-    counters.add(m::RECORDS_OTHER, other);
+    peer.add(m::RECORDS_MODERN, modern);
+    peer.add(m::RECORDS_LEGACY, legacy);
+    peer.add(m::RECORDS_OTHER, other);
 }
+
+/// The records of a body that are copies: they were counted when their span came alone. A span is a
+/// copy if it is within another record and, in the modern layout, has been sent before; in the
+/// legacy one, if the root of its tree starts at tick 0, as local tracers write it. All records
+/// below a copy are copies.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    /// First record, and first record behind, in rising order.
+    ranges: Vec<(u32, u32)>,
+}
+
+crate::heap_size!(Copies { ranges });
+
+impl Copies {
+    /// Finds the copies of a body; those of an earlier body are dropped.
+    pub(crate) fn find(&mut self, body: &TraceBody) {
+        self.ranges.clear();
+        let records = &body.records;
+        let at = |n: u32| records.get(n as usize);
+        // Most bodies have no span within another.
+        if !body.spans.iter().any(|s| at(s.record).is_some_and(|r| is_copy(r, true))) {
+            return;
+        }
+        let (mut n, mut local) = (0, false);
+        while let Some(record) = at(n) {
+            if record.parent == NONE {
+                local = record.start == 0;
+            }
+            if is_copy(record, local) {
+                let end = subtree_end(records, n);
+                self.ranges.push((n, end));
+                n = end;
+            } else {
+                n += 1;
+            }
+        }
+    }
+
+    /// Ranges of records, as first and end, in rising order.
+    pub(crate) fn ranges(&self) -> &[(u32, u32)] {
+        &self.ranges
+    }
+
+    /// The record is a copy.
+    pub(crate) fn contains(&self, record: u32) -> bool {
+        let behind = self.ranges.partition_point(|(first, _)| *first <= record);
+        behind.checked_sub(1).and_then(|n| self.ranges.get(n)).is_some_and(|(_, end)| record < *end)
+    }
+}
+
+/// A span begins here that is a copy. `local`: its tree is one of a local tracer, if legacy.
+fn is_copy(record: &Record, local: bool) -> bool {
+    record.span != NONE
+        && record.parent != NONE
+        && match record.dialect {
+            Dialect::Legacy | Dialect::Interim => local,
+            Dialect::Modern | Dialect::Streaming | Dialect::Note => record.flags & FLAG_SENT != 0,
+        }
+}
+
+/// The first record behind those that are in record `at`.
+pub(crate) fn subtree_end(records: &[Record], at: u32) -> u32 {
+    let inner = records.iter().skip(at as usize + 1);
+    let inner = inner.take_while(|r| r.parent != NONE && r.parent >= at).count();
+    at.saturating_add(1).saturating_add(u32::try_from(inner).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+#[path = "tests/walk.rs"]
+mod tests;

@@ -1,7 +1,11 @@
-//! Where the counted spans of a body are within each other.
+//! Where the counted spans of a body are within each other, and in which methods each spent its time.
 
-use crate::sources::zorka::meter::copies::Copies;
-use crate::sources::zorka::wire::body::{FLAG_CLOSED, NONE, Record, TraceBody};
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use crate::sources::zorka::meter::Copies;
+use crate::sources::zorka::wire::{FLAG_CLOSED, NONE, Record, TraceBody};
 
 /// A span that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,8 @@ pub(super) struct Shape {
     /// The counted spans around the present record: record, position in `spans`.
     path: Vec<(u32, u32)>,
 }
+
+crate::heap_size!(Shape { spans, reports, path });
 
 impl Shape {
     /// Finds the counted spans of a body; those of an earlier body are dropped.
@@ -71,13 +77,6 @@ impl Shape {
             end(spans, span, n);
         }
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.spans.capacity() * size_of::<Counted>()
-            + self.reports.capacity() * size_of::<(u32, u32)>()
-            + self.path.capacity() * size_of::<(u32, u32)>()
-    }
 }
 
 /// The tree of a span ends before record `n`.
@@ -90,38 +89,95 @@ pub(super) const fn is_counted(record: &Record) -> bool {
     record.span != NONE && record.flags & FLAG_CLOSED != 0
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sources::zorka::wire::body::{Begin, FLAG_SENT};
+/// Methods that are shown.
+pub(super) const TOP: usize = 5;
 
-    #[test]
-    fn trees_end_and_copies_are_no_spans() {
-        // Parent, depth of the span, flags, exceptions.
-        let all = [
-            (NONE, Some(0), 0, 0),
-            (0, None, 0, 1),
-            (1, Some(2), 0, 1),
-            (2, None, 0, 0),
-            (0, Some(1), FLAG_SENT, 0),
-            (4, Some(2), 0, 1),
-            (0, None, 0, 1),
-            (NONE, Some(0), 0, 0),
-        ];
-        let mut body = TraceBody::default();
-        for (n, (parent, span, flags, exceptions)) in (0..).zip(all) {
-            let at = span.map_or(NONE, |_| u32::try_from(body.spans.len()).unwrap());
-            let flags = flags | FLAG_CLOSED;
-            body.records.push(Record { parent, flags, exceptions, span: at, ..Record::default() });
-            body.spans.extend(span.map(|depth| Begin { record: n, depth, ..Begin::default() }));
+/// Ids below this have their sums in a list: agents count methods from 1.
+const LOW: usize = 1 << 14;
+
+/// Sums of one span by method id.
+#[derive(Debug, Default)]
+pub(super) struct Top {
+    /// Of low ids; 0: none.
+    low: Vec<u64>,
+    /// Of all others.
+    high: HashMap<u32, u64, RandomState>,
+    /// The methods that have a sum.
+    methods: Vec<u32>,
+}
+
+crate::heap_size!(Top { low, high, methods });
+
+impl Top {
+    /// Adds to the sum of a method; `own` is not 0.
+    #[inline]
+    fn add(&mut self, method: u32, own: u64) {
+        match self.low.get_mut(method as usize) {
+            Some(sum) => {
+                if *sum == 0 {
+                    self.methods.push(method);
+                }
+                *sum = sum.saturating_add(own);
+            }
+            None => self.add_high(method, own),
         }
-        let mut copies = Copies::default();
-        copies.find(&body);
-        let mut shape = Shape::default();
-        shape.find(&body, &copies);
-        let of = |record, end, depth, outer, report| Counted { record, end, depth, outer, report };
-        let spans = [of(0, 7, 0, NONE, 6), of(2, 4, 2, 0, 2), of(7, 8, 0, NONE, NONE)];
-        assert_eq!(shape.spans, spans);
-        assert_eq!(shape.reports, [(1, 0), (2, 1), (6, 0)]);
+    }
+
+    #[cold]
+    fn add_high(&mut self, method: u32, own: u64) {
+        let at = method as usize;
+        if at < LOW {
+            self.low.resize(at + 1, 0);
+            return self.add(method, own);
+        }
+        let sum = self.high.entry(method).or_insert_with(|| {
+            self.methods.push(method);
+            0
+        });
+        *sum = sum.saturating_add(own);
+    }
+
+    /// The methods with most time of their own, most first, of the records of a span without those
+    /// of the counted spans within it, `inner`, which are in the order of their records.
+    pub(super) fn find(
+        &mut self,
+        records: &[Record],
+        span: &Counted,
+        inner: &[Counted],
+    ) -> impl Iterator<Item = (u32, u64)> {
+        let (mut n, mut inner) = (span.record, inner);
+        loop {
+            let next = inner.first().filter(|inner| inner.record < span.end);
+            let stop = next.map_or(span.end, |inner| inner.record);
+            for record in records.get(n as usize..stop as usize).unwrap_or_default() {
+                let own = record.duration.saturating_sub(record.children);
+                if own > 0 && record.flags & FLAG_CLOSED != 0 {
+                    self.add(record.method, own);
+                }
+            }
+            let Some(skipped) = next else { break };
+            n = skipped.end;
+            let behind = inner.partition_point(|inner| inner.record < n);
+            inner = inner.get(behind..).unwrap_or_default();
+        }
+        let Self { low, high, methods } = self;
+        let mut top = [(0, 0); TOP];
+        for method in methods.drain(..) {
+            let sum = match low.get_mut(method as usize) {
+                Some(sum) => std::mem::take(sum),
+                None => high.remove(&method).unwrap_or_default(),
+            };
+            let mut next = (method, sum);
+            for place in &mut top {
+                if next.1 > place.1 {
+                    std::mem::swap(place, &mut next);
+                }
+            }
+        }
+        top.into_iter().filter(|(_, sum)| *sum > 0)
     }
 }
+
+#[cfg(test)]
+#[path = "tests/shape.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 use foldhash::fast::RandomState;
 
-use super::agent::Agent;
+use super::Agent;
 use crate::contract::http::ConnectionId;
 use crate::sources::zorka::limits;
 

@@ -1,10 +1,10 @@
 //! Decoded bodies in the lines of qa/corpus/zorka/events.txt.
 
-use pmdaapm::sources::zorka::wire::body::{
+use pmdaapm::sources::zorka::wire::{self, BodyError, Definition};
+use pmdaapm::sources::zorka::wire::{
     AttributeValue, ClassName, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, FLAG_SENT, NONE,
     Slice, TraceBody,
 };
-use pmdaapm::sources::zorka::wire::{self, BodyError, Definition};
 use serde_json::json;
 
 fn text(bytes: &[u8]) -> String {

@@ -1,0 +1,30 @@
+use super::*;
+use crate::sources::profiler::metrics::{P_DURATION, P_URL};
+
+#[test]
+fn who_has_a_parameter_of_its_own() {
+    let roles = ParamRoles::new(["tenant".to_owned(), "user".to_owned()].into());
+    let url = ParamRole::Own(ParamId::Item(P_URL));
+    let got = ["web.url", "call.red", "user", "node.name"].map(|word| roles.decide(word));
+    assert_eq!(
+        got,
+        [url, ParamRole::KnownWord, ParamRole::Own(ParamId::Slot(1)), ParamRole::Other]
+    );
+    let mut reported = Reported::default();
+    assert!(
+        reported.add(ParamId::Item(P_DURATION))
+            && reported.add(ParamId::Slot(31))
+            && reported.add(ParamId::Slot(0))
+    );
+    assert!(!reported.add(ParamId::Item(P_DURATION)) && !reported.add(ParamId::Slot(31)));
+}
+
+#[test]
+fn a_parameter_comes_back_after_a_restart() {
+    let spec = spec("x-Tenant.ID");
+    assert_eq!(
+        (spec.path.as_str(), restore(&spec.persist)),
+        ("tag.x_tenant_id", Some(spec.clone()))
+    );
+    assert_eq!(restore("a\u{7}"), None);
+}

@@ -1,0 +1,280 @@
+//! Reads one item of a trace, whatever its dialect, and adds it to a walk.
+
+use super::items::{Elements, Items};
+use super::trace::{TICKS, Walk};
+use super::{Attribute, BodyError, ClassName, Dialect, ErrorKind, Exception, FLAG_ERROR, Frame};
+
+/// Ids of methods have at most 24 bits: a larger second number of a record is its time
+/// (docs/protocols/zorka.md 10.4).
+const METHOD_MAX: u64 = (1 << 24) - 1;
+
+impl Walk<'_> {
+    /// Reads the item at the position of `items`, which is no break.
+    pub(super) fn item(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let at = items.position();
+        let tag = items.tag()?;
+        let next = items.first()?;
+        match (tag, next) {
+            (3, 0x9f) => self.modern(items),
+            (3, 0x82) => self.streaming(items),
+            // The record begins with its prolog.
+            (8, 0x9f) => {
+                items.advance(1);
+                Ok(())
+            }
+            (0x0a | 0x0b, 0x40..=0x5b) => self.prolog(items, tag == 0x0b),
+            (0x0c | 0x0d, 0x40..=0x5b) => self.epilog(items, tag == 0x0d),
+            (4, 0x80..=0x9f) => self.modern_end(items),
+            (5, 0x80..=0x9f) => self.begin(items),
+            (0x21, 0x80..=0x9f) => self.legacy_begin(items),
+            (6, 0x80..=0x9f) => self.attribute(items),
+            (9, 0xa0..=0xbf) => self.map(items, self.record),
+            (0x26, 0x80..=0x9f) => self.upward_map(items),
+            (7 | 0x22, 0x80..=0x9f) => self.exception(items),
+            (0x0b, 0x80..=0x9f) => self.note_exception(items),
+            (8 | 0x23, 0x00..=0x3b) => {
+                items.int()?;
+                self.refer();
+                self.out.references += 1;
+                Ok(())
+            }
+            (0x0f | 0x25, 0x00..=0x3b) => {
+                let flags = items.int()?;
+                let is_error = flags & if tag == 0x0f { 8 } else { 1 } != 0;
+                match self.current() {
+                    Some(record) if is_error => record.flags |= FLAG_ERROR,
+                    Some(record) => record.flags &= !FLAG_ERROR,
+                    None => self.out.stray += 1,
+                }
+                Ok(())
+            }
+            (0x0e, 0xa0..=0xbf) => items.skip(),
+            // Definitions belong to the other endpoint.
+            (1 | 2, _) => Err(BodyError::new(ErrorKind::Tag, at)),
+            (3..=0x0f | 0x21..=0x23 | 0x25 | 0x26, _) => Err(items.malformed()),
+            _ => {
+                items.skip()?;
+                self.out.unknown += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// `9f time method`, or the note's `9f method time`.
+    fn modern(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let at = items.position();
+        items.advance(1);
+        let (first, second) = (items.int()?, items.int()?);
+        let is_note = first.unsigned_abs() <= METHOD_MAX && second.unsigned_abs() > METHOD_MAX;
+        let (start, method, dialect) =
+            if is_note { (second, first, Dialect::Note) } else { (first, second, Dialect::Modern) };
+        let method = method.try_into().map_err(|_| BodyError::new(ErrorKind::Malformed, at))?;
+        self.open(at, method, start, dialect)
+    }
+
+    /// `82 method time`; the items of the record follow the array.
+    fn streaming(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let at = items.position();
+        items.advance(1);
+        let (method, start) = (items.id()?, items.int()?);
+        self.open(at, method, start, Dialect::Streaming)
+    }
+
+    /// A word of 40 bits of time and 24 bits of method.
+    fn prolog(&mut self, items: &mut Items<'_>, is_little: bool) -> Result<(), BodyError> {
+        let at = items.position();
+        let (word, _) = words(items, is_little)?;
+        let method = u32::try_from(word >> 40).unwrap_or(u32::MAX);
+        self.open(at, method, (word & TICKS).cast_signed(), Dialect::Legacy)
+    }
+
+    /// A word of 40 bits of time and 24 bits of calls; a second word has all bits of the calls.
+    fn epilog(&mut self, items: &mut Items<'_>, is_little: bool) -> Result<(), BodyError> {
+        let (word, calls) = words(items, is_little)?;
+        let calls = calls.unwrap_or(word >> 40);
+        self.close((word & TICKS).cast_signed(), calls, None);
+        self.breaks += 1;
+        Ok(())
+    }
+
+    /// `[time, calls, flags?]`.
+    fn modern_end(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let mut elements = items.array()?;
+        let stop = items.need(&mut elements)?.int()?;
+        let calls = items.need(&mut elements)?.count()?;
+        let flags = if items.more(&mut elements)? { items.int()? } else { 0 };
+        items.leave(elements)?;
+        self.close(stop, calls, Some(flags));
+        self.breaks += 1;
+        Ok(())
+    }
+
+    /// `[clock, type, span id?, parent id?]`.
+    fn begin(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let at = items.position();
+        let mut elements = items.array()?;
+        let clock = items.need(&mut elements)?.int()?;
+        let kind = items.need(&mut elements)?.id()?;
+        let (id, parent) = span_ids(items, elements)?;
+        self.span(at, self.begins(kind, clock, id, parent))
+    }
+
+    /// `[clock, type]`, or in the interim layout `[clock, span id?, parent id?]`.
+    fn legacy_begin(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let at = items.position();
+        let mut elements = items.array()?;
+        let (clock, mut kind) = (items.need(&mut elements)?.int()?, 0);
+        let mut ids = (0, 0);
+        let mut is_interim = true;
+        if items.more(&mut elements)? {
+            if items.peek() == Some(0xc6) {
+                kind = items.id()?;
+                is_interim = false;
+            } else {
+                let second = items.int()?;
+                let (parent, _) = span_ids(items, elements)?;
+                is_interim = second.unsigned_abs() > METHOD_MAX || second < 0 || parent != 0;
+                if is_interim {
+                    ids = (second.cast_unsigned(), parent);
+                } else {
+                    kind = u32::try_from(second).unwrap_or(0);
+                }
+            }
+        }
+        if let Some(record) = self.current().filter(|_| is_interim) {
+            record.dialect = Dialect::Interim;
+        }
+        self.span(at, self.begins(kind, clock, ids.0, ids.1))
+    }
+
+    /// `[name, value]`, or `[type, name, value]` for the nearest span of that type.
+    fn attribute(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let mut elements = items.array()?;
+        let first = items.need(&mut elements)?.id()?;
+        items.need(&mut elements)?;
+        let second = items.clone();
+        let mut value = items.value()?;
+        let (mut record, mut name) = (self.record, first);
+        if items.more(&mut elements)? {
+            name = { second }.id()?;
+            value = items.value()?;
+            record = self.upward(first);
+        }
+        items.leave(elements)?;
+        self.add(items, Attribute { record, name, value })
+    }
+
+    /// `{name: value}`.
+    fn map(&mut self, items: &mut Items<'_>, record: u32) -> Result<(), BodyError> {
+        let mut pairs = items.map()?;
+        while items.more(&mut pairs)? {
+            let (name, value) = (items.id()?, items.value()?);
+            self.add(items, Attribute { record, name, value })?;
+        }
+        Ok(())
+    }
+
+    /// `[type, {name: value}]`.
+    fn upward_map(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let mut elements = items.array()?;
+        let kind = items.need(&mut elements)?.id()?;
+        items.need(&mut elements)?;
+        self.map(items, self.upward(kind))?;
+        items.leave(elements)
+    }
+
+    /// `[id, class, message, cause, stack, attributes?]`.
+    fn exception(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let mut elements = items.array()?;
+        let id = items.need(&mut elements)?.int()?;
+        let class = ClassName::Symbol(items.need(&mut elements)?.id()?);
+        let message = items.need(&mut elements)?.optional_text()?;
+        items.need(&mut elements)?.skip()?;
+        items.need(&mut elements)?;
+        let (frames, first) = stack(items)?;
+        items.leave(elements)?;
+        self.raise(items, Exception { record: self.record, id, class, message, frames, first })
+    }
+
+    /// The note's `[id, class name, message, cause, stack frames...]`.
+    fn note_exception(&mut self, items: &mut Items<'_>) -> Result<(), BodyError> {
+        let mut elements = items.array()?;
+        let id = items.need(&mut elements)?.int()?;
+        items.need(&mut elements)?;
+        let class = if matches!(items.first()?, 0x60..=0x7b) {
+            ClassName::Text(items.text()?)
+        } else {
+            ClassName::Symbol(items.id()?)
+        };
+        let message = items.need(&mut elements)?.optional_text()?;
+        let mut frames: u32 = 0;
+        if items.more(&mut elements)? {
+            items.skip()?;
+            while items.more(&mut elements)? {
+                items.skip()?;
+                frames = frames.saturating_add(1);
+            }
+        }
+        let record = self.record;
+        self.raise(items, Exception { record, id, class, message, frames, first: None })
+    }
+}
+
+/// One or two words of 64 bits.
+pub(super) fn words(
+    items: &mut Items<'_>,
+    is_little: bool,
+) -> Result<(u64, Option<u64>), BodyError> {
+    let wrong = items.malformed();
+    let bytes = items.bytes()?;
+    let word = |bytes: &[u8; 8]| {
+        if is_little { u64::from_le_bytes(*bytes) } else { u64::from_be_bytes(*bytes) }
+    };
+    match bytes.as_chunks() {
+        ([first], []) => Ok((word(first), None)),
+        ([first, second], []) => Ok((word(first), Some(word(second)))),
+        _ => Err(wrong),
+    }
+}
+
+/// The optional rest of a begin.
+pub(super) fn span_ids(
+    items: &mut Items<'_>,
+    mut elements: Elements,
+) -> Result<(u64, u64), BodyError> {
+    let mut ids = [0; 2];
+    for id in &mut ids {
+        if items.more(&mut elements)? {
+            *id = items.int()?.cast_unsigned();
+        }
+    }
+    items.leave(elements)?;
+    let [id, parent] = ids;
+    Ok((id, parent))
+}
+
+/// An array of `[class, method, file, line]`, or null.
+pub(super) fn stack(items: &mut Items<'_>) -> Result<(u32, Option<Frame>), BodyError> {
+    if matches!(items.first()?, 0xf6 | 0xf7) {
+        items.advance(1);
+        return Ok((0, None));
+    }
+    let (mut frames, mut first) = (0_u32, None);
+    let mut elements = items.array()?;
+    while items.more(&mut elements)? {
+        frames = frames.saturating_add(1);
+        if first.is_some() {
+            items.skip()?;
+            continue;
+        }
+        let mut frame = items.array()?;
+        let mut numbers = [0; 4];
+        for number in &mut numbers {
+            *number = u32::try_from(items.need(&mut frame)?.int()?).unwrap_or(0);
+        }
+        items.leave(frame)?;
+        let [class, method, file, line] = numbers;
+        first = Some(Frame { class, method, file, line });
+    }
+    Ok((frames, first))
+}
