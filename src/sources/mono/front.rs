@@ -9,12 +9,12 @@
 
 use bytes::BytesMut;
 
-use super::meter::identity::Origin;
-use super::meter::pattern::Pattern;
-use super::mlpd::MAGIC;
+use super::agent::{Inspector, Settings};
+use super::counters::identity::Origin;
+use super::counters::pattern::Pattern;
+use super::mlpd::{GZIP, MAGIC};
 use super::process::Joining;
-use super::session::{Inspector, Settings};
-use super::stream::{self, GZIP, Stream};
+use super::stream::{self, Stream};
 use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::model::Now;
 
@@ -67,7 +67,7 @@ impl Front {
         if self.undecided.is_none() {
             return true;
         }
-        let log = input.starts_with(MLPD) || input.starts_with(GZIP);
+        let log = input.starts_with(MLPD) || input.starts_with(&GZIP);
         if !log && (MLPD.starts_with(input) || GZIP.starts_with(input)) {
             return false;
         }

@@ -5,17 +5,16 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::layout::{Figures, figures};
+use super::page::{Figures, figures};
 use super::*;
 use crate::contract::Recorded;
 use crate::model::{MetricItem, Value};
 use crate::read::Order;
 use crate::sources::Source;
-use crate::sources::mono::Mono;
-use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{
     Facts, Host, Processes, Said, Seat, Share, Stage, Sum, Via, Way,
 };
+use crate::sources::mono::{Mono, metrics as m};
 
 struct NoHost;
 

@@ -1,21 +1,21 @@
 //! Connects the inspector to the outside: a TCP listener and followed files.
 
 mod areas;
-mod host;
+mod proc;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use host::ProcHost;
 use tokio::sync::watch;
 
+use self::proc::ProcHost;
+use super::agent::Settings;
 use super::config::Config;
+use super::counters::identity::Origin;
+use super::counters::pattern::Pattern;
 use super::front::Front;
-use super::meter::identity::Origin;
-use super::meter::pattern::Pattern;
 use super::process::{Joining, Processes, Via};
-use super::session::Settings;
 use super::stream;
 use crate::contract::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};

@@ -5,11 +5,9 @@ use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::host::{Facts, Host, Key, Said, Via};
-use super::seat::{Chair, Seat};
-use super::share::{Share, Way};
-use super::stage::Stage;
-use super::tally::{Counted, Sum};
+use super::facts::{Facts, Host, Key, Said, Via};
+use super::seat::{Chair, Counted, Seat, Sum};
+use super::{Share, Stage, Way};
 use crate::sources::mono::limits;
 
 /// The processes of this host, shared by all ways.

@@ -1,18 +1,18 @@
-//! One way that a process is seen by now.
+//! One way that a process is seen by now: what it feeds, what it has said of the program's sums, and
+//! what it shows of the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::host::{Facts, Key};
+use super::facts::{Facts, Key};
 use super::processes::Processes;
-use super::share::{Share, Way};
-use super::stage::Stage;
-use super::tally::Tally;
-use crate::contract::Identity;
-use crate::model::cut;
+use super::{Share, Stage, Way};
+use crate::contract::{Identity, Peer};
+use crate::model::{Value, cut};
+use crate::sources::mono::metrics as m;
 
 /// Bytes of the command line in the label `command`.
-const COMMAND: usize = 200;
+const LABEL: usize = 200;
 
 /// What the processes and a seat share.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Seat {
         let mut labels = vec![("program", self.program.clone()), ("pid", key.pid.to_string())];
         let command = self.facts.command_line();
         if !command.is_empty() {
-            labels.push(("command", cut(&command, COMMAND).to_owned()));
+            labels.push(("command", cut(&command, LABEL).to_owned()));
         }
         labels.extend(more);
         Identity {
@@ -169,5 +169,122 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.processes.leave(self.key(), &self.chair);
+    }
+}
+
+/// A sum over the processes of a program that several ways have a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sum {
+    /// `program.exceptions.count`.
+    Exceptions,
+    /// `program.gc.count`.
+    Collections,
+}
+
+/// Totals of a process that its program's sums have; `None`: no way has said any.
+pub(super) type Counted = [Option<u64>; 2];
+
+/// The totals of one process: each way says its totals, and what no way has said before counts, so
+/// that a process counts once whatever ways see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    pub(super) processes: Arc<Processes>,
+    pub(super) key: Key,
+    /// Which program of the process it is of.
+    pub(super) number: u32,
+    /// The program began before this PMDA.
+    pub(super) older: bool,
+}
+
+impl Tally {
+    /// What the sum grows by if this is a total since the start of the process. The first one of a
+    /// process that began before this PMDA adds nothing.
+    pub(crate) fn since_start(&self, sum: Sum, total: u64) -> u64 {
+        self.grown(sum, total, self.older)
+    }
+
+    /// The same for a total of what came from a stream: all of it was read by this PMDA.
+    pub(crate) fn of_stream(&self, sum: Sum, total: u64) -> u64 {
+        self.grown(sum, total, false)
+    }
+
+    fn grown(&self, sum: Sum, total: u64, passes: bool) -> u64 {
+        self.processes.grown(self.key, self.number, (sum, total), passes)
+    }
+}
+
+/// Bytes of a command line.
+const COMMAND: usize = 1024;
+/// Slot of the program's row.
+const PROGRAM: u32 = 0;
+
+/// What one way has shown of its process.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    begun: bool,
+    /// The ways and the stage, as of [`Seat::changes`].
+    seen: Option<(u8, Stage)>,
+    changes: u64,
+    /// The ways and the stage that are reported.
+    ways: Option<u8>,
+    stage: Option<Stage>,
+}
+
+impl Shown {
+    /// Shows the process, once, and the ways that it is seen by and how far its reading has come,
+    /// when they change: after the identity and about once a second. Returns the ways, as
+    /// [`Way::bit`].
+    pub(crate) fn tick(&mut self, seat: &Seat, peer: &mut Peer) -> u8 {
+        let changes = seat.changes();
+        let (ways, stage) = match self.seen {
+            Some(seen) if self.changes == changes => seen,
+            _ => seat.look(),
+        };
+        (self.changes, self.seen) = (changes, Some((ways, stage)));
+        if !std::mem::replace(&mut self.begun, true) {
+            self.begin(seat, peer);
+        }
+        peer.row_member(m::PROGRAMS, PROGRAM);
+        if self.ways != Some(ways) {
+            self.ways = Some(ways);
+            let names = [(Way::Module, "module"), (Way::Stream, "stream"), (Way::Area, "area")];
+            let seen = names.iter().filter(|(way, _)| ways & way.bit() != 0);
+            let text = seen.map(|(_, name)| *name).collect::<Vec<_>>().join(",");
+            peer.set(m::VIA, Value::text(&text));
+        }
+        self.stage(stage, peer);
+        ways
+    }
+
+    /// Shows how far the reading of a process has come.
+    pub(crate) fn stage(&mut self, stage: Stage, peer: &mut Peer) {
+        if self.stage.replace(stage) != Some(stage) {
+            peer.set(m::STATE, stage as u32);
+        }
+    }
+
+    /// Shows that the process is no longer read, and why. That stays as long as its values.
+    pub(crate) fn gone(&mut self, why: &str, peer: &mut Peer) {
+        self.stage(Stage::Gone, peer);
+        peer.set(m::REASON, Value::text(why));
+    }
+
+    fn begin(&self, seat: &Seat, peer: &mut Peer) {
+        let (program, facts) = (seat.program(), seat.facts());
+        let (table, slot) = (m::PROGRAMS, PROGRAM);
+        peer.row(table, slot, Some(program));
+        peer.row_labels(table, slot, &[("program", program)]);
+        let command = facts.command_line();
+        let set = [
+            (m::COMMAND, Value::text(cut(&command, COMMAND))),
+            (m::OWNER, Value::text(&facts.owner)),
+            (m::CONTAINER_PID, Value::U32(facts.inner_pid)),
+        ];
+        for (item, value) in set {
+            peer.set(item, value);
+        }
+        if let Some(started) = facts.started {
+            peer.set(m::START_TIME, started);
+        }
     }
 }

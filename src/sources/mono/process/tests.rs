@@ -189,3 +189,14 @@ fn what_is_remembered_is_bounded() {
     assert!(processes.remembered() <= limits::PROCESSES);
     drop(kept);
 }
+
+#[test]
+fn numbers_are_those_of_the_metric() {
+    for number in [0, 1, 2, 3, 5, 6] {
+        assert_eq!(Stage::of(number) as u8, number);
+    }
+    assert_eq!((Stage::of(4), Stage::of(255)), (Stage::Gone, Stage::Gone));
+    assert_eq!(Stage::Denied.further(Stage::Connected), Stage::Connected);
+    assert_eq!(Stage::Reading.further(Stage::Found), Stage::Reading);
+    assert_eq!(Stage::Gone.further(Stage::Refused), Stage::Refused);
+}

@@ -8,14 +8,13 @@ use mono_counters::numbers::{Numbers, Space, kind};
 
 use crate::contract::SampleValue;
 use crate::read::Order;
+use crate::sources::mono::agent::Settings;
+use crate::sources::mono::counters::identity::IdentityCounter;
+use crate::sources::mono::counters::{Bounds, Counters, Header};
+use crate::sources::mono::counters::{spec, watched};
+use crate::sources::mono::events::Runtime;
 use crate::sources::mono::limits;
-use crate::sources::mono::meter::counters::{Bounds, Counters};
-use crate::sources::mono::meter::identity::IdentityCounter;
-use crate::sources::mono::meter::{user, watched};
 use crate::sources::mono::mlpd::{Counter, Value};
-use crate::sources::mono::proto::wire::Header;
-use crate::sources::mono::runtime::Runtime;
-use crate::sources::mono::session::Settings;
 
 /// A counter of the stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,11 +95,11 @@ impl StreamCounters {
         let section = u32::try_from(counter.section).ok().filter(|section| *section >= FIRST);
         let (Some(index), Some(section)) = (index, section) else { return false };
         let name = String::from_utf8_lossy(counter.name);
-        let is_user = section == user::SECTION;
+        let is_user = section == spec::USER_SECTION;
         let (name, numbers) = match is_user {
             true => {
                 let category = String::from_utf8_lossy(counter.category);
-                (user::name(&category, &name).into(), user::NUMBERS)
+                (spec::user_name(&category, &name).into(), spec::USER_NUMBERS)
             }
             false => {
                 let numbers = numbers(section, &name, counter);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::model::cut;
-use crate::sources::mono::{limits, runtime};
+use crate::sources::mono::{events, limits};
 
 /// Entries by id, at most about `most`: the oldest are forgotten.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Names {
     }
 }
 
-impl runtime::Names for Names {
+impl events::Names for Names {
     fn method(&self, id: u64) -> Option<&str> {
         self.methods.get(id).map(|name| &**name)
     }
@@ -174,7 +174,7 @@ fn text(name: &[u8]) -> Box<str> {
 
 #[cfg(test)]
 mod tests {
-    use super::runtime::Names as _;
+    use super::events::Names as _;
     use super::*;
 
     #[test]

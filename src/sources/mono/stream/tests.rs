@@ -14,11 +14,11 @@ use flate2::read::GzDecoder;
 use super::{Settings, Stream};
 use crate::contract::{Control, Recorded, Session, SessionError};
 use crate::model::{ControlId, Now, Stamp, Units};
+use crate::sources::mono::agent::Settings as SessionSettings;
+use crate::sources::mono::counters::identity::Origin;
 use crate::sources::mono::front::Front;
-use crate::sources::mono::meter::identity::Origin;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Facts, Host, Joining, Processes, Said, Share, Via, Way};
-use crate::sources::mono::session::Settings as SessionSettings;
 use crate::sources::mono::testkit::recorded;
 
 /// A session, its output and its time.

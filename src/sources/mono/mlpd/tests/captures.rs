@@ -7,9 +7,9 @@ use std::hash::Hash;
 use bytes::BytesMut;
 use serde_json::{Map, Value as Json, json};
 
-use super::super::{Decoder, MlpdError};
 use super::facts::{Facts, Last};
 use super::{captures, folders, read, stream};
+use crate::sources::mono::mlpd::{Decoder, MlpdError};
 
 fn facts(name: &str) -> Option<Json> {
     let paths = folders().map(|folder| folder.join(format!("{name}.facts.json")));

@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 
-use super::super::{BadBuffer, Decoder, Event, MlpdError, Value, Visitor};
 use super::{captures, read, stream};
 use crate::sources::mono::limits;
+use crate::sources::mono::mlpd::{BadBuffer, Decoder, Event, MlpdError, Value, Visitor};
 
 #[derive(Default)]
 struct Seen {

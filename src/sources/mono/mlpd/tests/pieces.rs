@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::BytesMut;
 
-use super::super::{BadBuffer, Buffer, Decoder, Event, Header, MlpdError, Visitor};
 use super::{captures, read, stream};
+use crate::sources::mono::mlpd::{BadBuffer, Buffer, Decoder, Event, Header, MlpdError, Visitor};
 
 /// A sum of all that is handed over.
 #[derive(Default)]

@@ -1,0 +1,340 @@
+//! What the events of a log profiler mean: garbage collections, exceptions, locks, threads,
+//! allocations, the heap and the profile of one process (docs/protocols/mono-mlpd.md 5, 6).
+//!
+//! ```text
+//!  mlpd::Event ─▶ Runtime ─┬▶ collections, sites, heap, totals ──────┐
+//!                          └▶ records (gc, exception, contention) ──┴▶ peer
+//!              ─▶ Profile ──────────────────────────────▶ peer
+//! ```
+//!
+//! A profiler writes the buffers of all threads once a second, not in the order of time, and a
+//! mark behind them. Sums count at once; whatever needs a name or the order of time waits for the
+//! mark. [`Runtime::report`] hands both over.
+
+mod collections;
+mod heap;
+mod profile;
+mod records;
+mod rows;
+mod sites;
+mod totals;
+
+pub(crate) use profile::Profile;
+pub(crate) use rows::Names;
+pub(crate) use totals::jit_item;
+
+use std::time::Duration;
+
+use self::collections::Collections;
+use self::heap::{Allocations, Handles, Heap, Objects};
+use self::records::Records;
+use self::sites::{Exceptions, Locks};
+use self::totals::{Program, Threads, Totals};
+use super::metrics as m;
+use super::mlpd::{Event, Header, gc, monitor};
+use super::process::Tally;
+use crate::contract::{Counters, Peer};
+use crate::model::{MetricItem, Stamp};
+
+/// Ticks that something may wait for its name or for the end of a flush.
+const PATIENCE: u8 = 3;
+
+/// The metrics of one process that come from the events of its log profiler.
+#[derive(Debug, Default)]
+pub(crate) struct Runtime {
+    /// The instance; empty until it is known.
+    owner: Box<str>,
+    version: u8,
+    options: Options,
+    figures: Counters,
+    gc: Collections,
+    exceptions: Exceptions,
+    locks: Locks,
+    alloc: Allocations,
+    objects: Objects,
+    heap: Heap,
+    threads: Threads,
+    handles: Handles,
+    records: Records,
+    totals: Totals,
+    program: Program,
+    /// All events up to this time have come.
+    complete: Option<u64>,
+    /// Ticks since something waits.
+    waits: u8,
+}
+
+impl Runtime {
+    /// The header of a stream.
+    pub(crate) fn header(&mut self, header: &Header) {
+        self.version = header.version;
+        self.options = Options::parse(&header.options);
+    }
+
+    /// The stream has all exceptions.
+    pub(crate) const fn counts_exceptions(&self) -> bool {
+        self.options.exception
+    }
+
+    /// The identity is known: what the stream will have begins at 0. `owner`: the instance name.
+    pub(crate) fn start(&mut self, owner: &str, peer: &mut Peer) {
+        self.owner = owner.into();
+        let all = self.options;
+        for (has, items) in [
+            (true, &[m::THREADS_CREATED] as &[MetricItem]),
+            (all.gc, &[m::SUSPENSION, m::HEAP_RESIZES]),
+            (all.monitor, &[m::CONTENTION_COUNT, m::CONTENTION_TIME, m::CONTENTION_FAILED]),
+            (all.alloc, &[m::ALLOC_BYTES, m::ALLOC_OBJECTS]),
+            (all.finalization, &[m::FINALIZED]),
+            (all.heapshot, &[m::HEAP_SHOTS]),
+            (all.gc || all.exception || all.monitor, &[m::MISSED]),
+        ] {
+            for item in items.iter().filter(|_| has) {
+                peer.add(*item, 0);
+            }
+        }
+        if all.gc {
+            self.gc.start(owner, peer);
+        }
+        if all.exception {
+            self.exceptions.start(owner, peer);
+        }
+    }
+
+    /// The program is known: the slot of its row in [`m::PROGRAMS`], and what its sums have of the
+    /// process, if it is one of this host.
+    pub(crate) fn of_program(&mut self, slot: u32, tally: Option<Tally>) {
+        self.program.is(slot, tally);
+    }
+
+    /// An event, or an item of one, of a thread's buffer.
+    #[inline]
+    pub(crate) fn event(&mut self, thread: u64, time: u64, event: &Event<'_>) {
+        match *event {
+            Event::Alloc { vtable, object, size, .. } => {
+                self.alloc.add(vtable, size);
+                if self.options.tracks_objects() {
+                    self.objects.allocated(object, vtable);
+                }
+            }
+            Event::Move { from, to } if self.options.tracks_objects() => {
+                self.objects.moved(from, to);
+            }
+            Event::HeapObject { vtable, size, .. } => self.heap.object(vtable, size),
+            _ => self.rare(thread, time, event),
+        }
+    }
+
+    fn rare(&mut self, thread: u64, time: u64, event: &Event<'_>) {
+        let figures = &mut self.figures;
+        match *event {
+            Event::Gc { event, generation } => {
+                self.gc.step((thread, time), event, generation);
+                self.program.add(m::PROGRAM_GC_COUNT, u64::from(event == gc::START));
+            }
+            Event::HeapResize { size } => self.gc.resize(time, size, figures),
+            Event::Throw { object, frames } => {
+                self.objects.settle();
+                let tracks = self.options.tracks_objects();
+                let kind = tracks.then(|| self.objects.kind(object));
+                self.exceptions.thrown(frames, kind);
+                self.program.add(m::PROGRAM_EXCEPTIONS, 1);
+                self.records.exception((thread, time), frames, kind.flatten(), figures);
+            }
+            Event::Clause { kind, .. } => self.exceptions.clause(kind),
+            Event::Monitor { event: monitor::CONTENTION, object, frames } => {
+                self.locks.begin((thread, time), object, frames, figures);
+                self.program.add(m::PROGRAM_CONTENTION_COUNT, 1);
+            }
+            Event::Monitor { event: event @ (monitor::DONE | monitor::FAIL), .. } => {
+                let failed = event == monitor::FAIL;
+                if let Some(waited) = self.locks.end((thread, time), failed, figures) {
+                    self.program.add(m::PROGRAM_CONTENTION_TIME, waited.duration);
+                    self.objects.settle();
+                    let kind = self.objects.kind(waited.object);
+                    self.records.contention((thread, time), waited, kind, failed, figures);
+                }
+            }
+            Event::Moves { .. } => self.objects.settle(),
+            Event::HandleCreated { kind, .. } => self.handles.created(kind),
+            Event::HandleDestroyed { kind, .. } => self.handles.destroyed(kind),
+            Event::FinalizeEnd { .. } => figures.add(m::FINALIZED, 1),
+            Event::HeapStart => self.heap.begin(),
+            Event::HeapEnd => self.heap.end(figures),
+            Event::Class { act, .. } => self.threads.class(act),
+            Event::Assembly { act, .. } => self.threads.assembly(act),
+            Event::Domain { act, .. } => self.threads.domain(act),
+            Event::Thread { act, id, name } => {
+                self.threads.thread(time, act, id, name, figures);
+                self.records.thread(time, act, id, name);
+            }
+            // The profiler writes this behind the buffers of all threads.
+            Event::Sync { .. } => self.complete = self.complete.max(Some(time)),
+            _ => {}
+        }
+    }
+
+    /// A counter of the stream, since the start of the process, in Mono's unit.
+    pub(crate) fn counter(&mut self, category: &str, name: &str, value: u64) {
+        let Some((item, scale)) = jit_item(category, name) else { return };
+        self.totals.set(item, value.saturating_mul(scale));
+    }
+
+    /// Whether this way feeds exceptions and compiled methods, which others count too: the one
+    /// that begins to feed them sets its own total.
+    pub(crate) const fn feeds(&mut self, exceptions: bool, methods: bool) {
+        self.totals.feeds = [exceptions, methods];
+    }
+
+    /// Events are lost: what is open may have ended.
+    pub(crate) fn lost(&mut self) {
+        self.gc.forget();
+        self.locks.forget();
+        self.heap.forget();
+        self.objects.forget();
+    }
+
+    /// Reports what has changed: when what came was read, and its instance is known.
+    pub(crate) fn report(
+        &mut self,
+        names: &dyn Names,
+        stamp: &dyn Fn(u64) -> Stamp,
+        peer: &mut Peer,
+    ) {
+        self.hand_over(false, names, stamp, peer);
+    }
+
+    /// A second has passed: nothing waits for ever. `now`: the monotonic clock.
+    pub(crate) fn tick(
+        &mut self,
+        now: Duration,
+        names: &dyn Names,
+        stamp: &dyn Fn(u64) -> Stamp,
+        peer: &mut Peer,
+    ) {
+        self.threads.tick(&mut self.figures);
+        self.waits = if self.is_settled() { 0 } else { self.waits + 1 };
+        let force = self.waits >= PATIENCE;
+        if force {
+            self.waits = 0;
+        }
+        self.hand_over(force, names, stamp, peer);
+        self.gc.tick(now, peer);
+    }
+
+    /// The stream has ended: nothing more will come.
+    pub(crate) fn end(&mut self, names: &dyn Names, stamp: &dyn Fn(u64) -> Stamp, peer: &mut Peer) {
+        self.hand_over(true, names, stamp, peer);
+    }
+
+    fn hand_over(
+        &mut self,
+        force: bool,
+        names: &dyn Names,
+        stamp: &dyn Fn(u64) -> Stamp,
+        peer: &mut Peer,
+    ) {
+        if self.owner.is_empty() {
+            return;
+        }
+        let until = self.complete.filter(|_| !force);
+        let Self { owner, version, figures, gc, records, program, .. } = self;
+        let (whose, version): (_, u8) = ((&**owner, *version), *version);
+        if force || until.is_some() {
+            let heap = gc.heap();
+            let ending = self.threads.ending();
+            gc.settle(until, ending, figures, |pause| {
+                program.add(m::PROGRAM_PAUSE_COUNT, 1);
+                program.add(m::PROGRAM_PAUSE_TOTAL, pause.length);
+                records.pause(pause, heap);
+            });
+            records.report(until, version, names, stamp, peer);
+        }
+        gc.report(owner, peer);
+        self.exceptions.report(whose, force, names, peer);
+        self.locks.report(owner, force, names, peer);
+        self.alloc.report(whose, force, (figures, names), peer);
+        self.heap.report(whose, force, names, peer);
+        self.handles.report(owner, peer);
+        self.threads.report(peer);
+        figures.report(peer);
+        if self.options.exception || self.exceptions.thrown > 0 {
+            self.totals.set(m::EXCEPTIONS, self.exceptions.thrown);
+        }
+        self.totals.report(peer);
+        self.program.report(peer);
+    }
+
+    /// Nothing waits.
+    fn is_settled(&self) -> bool {
+        self.gc.is_settled()
+            && self.records.is_settled()
+            && self.exceptions.is_settled()
+            && self.locks.is_settled()
+            && self.alloc.is_settled()
+            && self.heap.is_settled()
+    }
+
+    /// Allocated bytes beside this value itself.
+    pub(crate) fn memory(&self) -> usize {
+        self.owner.len()
+            + self.gc.memory()
+            + self.exceptions.memory()
+            + self.locks.memory()
+            + self.alloc.memory()
+            + self.objects.memory()
+            + self.heap.memory()
+            + self.threads.memory()
+            + self.records.memory()
+    }
+}
+
+/// What a profiler was asked to report, as far as it decides which metrics have values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Options {
+    gc: bool,
+    exception: bool,
+    monitor: bool,
+    alloc: bool,
+    moves: bool,
+    finalization: bool,
+    handles: bool,
+    heapshot: bool,
+}
+
+impl Options {
+    /// Reads `log:nodefaults,gc,…`. Unknown words are of no concern.
+    fn parse(text: &str) -> Self {
+        let words = text.split_once(':').map_or("", |(_, words)| words);
+        let mut all = Self { exception: true, ..Self::default() };
+        for word in words.split(',') {
+            let (name, _) = word.split_once('=').unwrap_or((word, ""));
+            match name {
+                "nodefaults" => all = Self::default(),
+                "gc" => all.gc = true,
+                "exception" => all.exception = true,
+                "monitor" => all.monitor = true,
+                "gcalloc" => all.alloc = true,
+                "gcmove" => all.moves = true,
+                "finalization" => all.finalization = true,
+                "gchandle" => all.handles = true,
+                "heapshot" | "heapshot-on-shutdown" => (all.heapshot, all.gc) = (true, true),
+                "alloc" => (all.alloc, all.gc, all.moves) = (true, true, true),
+                "legacy" => {
+                    (all.gc, all.exception, all.monitor) = (true, true, true);
+                    (all.moves, all.finalization, all.handles) = (true, true, true);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Classes of objects are known, and somebody wants to know them.
+    const fn tracks_objects(&self) -> bool {
+        self.alloc && self.moves && (self.exception || self.monitor)
+    }
+}
+
+#[cfg(test)]
+mod tests;

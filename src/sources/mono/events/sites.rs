@@ -1,0 +1,203 @@
+//! Exceptions and waits for locks of one process, by method.
+//!
+//! The stream has no classes of exceptions, only objects: a throw event is a throw or a rethrow, and
+//! where it came from is its innermost frame. A thread waits for one lock at a time: its next end
+//! belongs to it.
+
+use super::rows::{Fixed, Names, Pending, is_lock, site, type_name};
+use crate::contract::{Counters, Peer};
+use crate::runtimes::{Histogram, Layout, Open};
+use crate::sources::mono::limits::FRAMES_OF_WAIT;
+use crate::sources::mono::metrics as m;
+use crate::sources::mono::mlpd::clause;
+
+const SITES: Layout<1> = Layout { table: m::SITES, items: [m::SITE_EXCEPTIONS], label: "site" };
+const TYPES: Layout<1> =
+    Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type" };
+/// Rows of the table of clauses, and the numbers of their kinds.
+const CLAUSES: [&str; 4] = ["catch", "filter", "finally", "fault"];
+const KINDS: [u8; 4] = [clause::CATCH, clause::FILTER, clause::FINALLY, clause::FAULT];
+
+/// Exceptions and their clauses.
+#[derive(Debug)]
+pub(super) struct Exceptions {
+    /// By method.
+    sites: Pending<u64, 1>,
+    /// By type of the object.
+    types: Pending<u64, 1>,
+    clauses: Fixed<4, 1>,
+    /// Thrown since the stream began.
+    pub(super) thrown: u64,
+}
+
+impl Default for Exceptions {
+    fn default() -> Self {
+        Self {
+            sites: Pending::new(SITES),
+            types: Pending::new(TYPES),
+            clauses: Fixed::new(m::CLAUSES, "clause", CLAUSES, [m::CLAUSE]),
+            thrown: 0,
+        }
+    }
+}
+
+impl Exceptions {
+    /// All rows that are known exist.
+    pub(super) fn start(&mut self, owner: &str, peer: &mut Peer) {
+        self.clauses.start(owner, peer);
+    }
+
+    /// An exception was thrown. `kind`: the type of the object, if types are known at all.
+    pub(super) fn thrown(&mut self, frames: &[u64], kind: Option<Option<u64>>) {
+        self.thrown = self.thrown.saturating_add(1);
+        if let Some(innermost) = frames.last() {
+            self.sites.add(Some(*innermost), [1]);
+        }
+        if let Some(kind) = kind {
+            self.types.add(kind, [1]);
+        }
+    }
+
+    /// A clause runs.
+    pub(super) fn clause(&mut self, kind: u8) {
+        if let Some(row) = KINDS.iter().position(|known| *known == kind) {
+            self.clauses.add(row, [1]);
+        }
+    }
+
+    /// Reports the sums since the last report.
+    pub(super) fn report(
+        &mut self,
+        (owner, version): (&str, u8),
+        force: bool,
+        names: &dyn Names,
+        peer: &mut Peer,
+    ) {
+        self.sites.report(owner, force, |id| names.method(*id).map(site), peer);
+        let kind = |id: &u64| type_name(names, version, *id).map(str::to_owned);
+        self.types.report(owner, force, kind, peer);
+        self.clauses.report(owner, peer);
+    }
+
+    /// Nothing waits for a name.
+    pub(super) fn is_settled(&self) -> bool {
+        self.sites.is_empty() && self.types.is_empty()
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.sites.memory() + self.types.memory()
+    }
+}
+
+const LAYOUT: Layout<2> =
+    Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "site" };
+
+/// The innermost frames of a wait, the innermost first; 0: none. The first are the lock's own.
+type Innermost = [u64; FRAMES_OF_WAIT];
+
+/// A wait that has begun.
+#[derive(Debug)]
+struct Wait {
+    began: u64,
+    object: u64,
+    frames: Box<[u64]>,
+}
+
+/// A wait that has ended.
+#[derive(Debug)]
+pub(super) struct Waited {
+    pub(super) duration: u64,
+    pub(super) object: u64,
+    pub(super) frames: Box<[u64]>,
+}
+
+/// Waits for locks of one process.
+#[derive(Debug)]
+pub(super) struct Locks {
+    /// By thread.
+    open: Open<u64, Wait>,
+    histogram: Histogram<{ m::CONTENTION_EDGES.len() }>,
+    /// By the innermost frames.
+    sites: Pending<Innermost, 2>,
+}
+
+impl Default for Locks {
+    fn default() -> Self {
+        Self {
+            open: Open::default(),
+            histogram: Histogram::new(&m::CONTENTION_EDGES, m::CONTENTIONS, m::contention_buckets),
+            sites: Pending::new(LAYOUT),
+        }
+    }
+}
+
+impl Locks {
+    /// A wait begins.
+    pub(super) fn begin(
+        &mut self,
+        (thread, time): (u64, u64),
+        object: u64,
+        frames: &[u64],
+        figures: &mut Counters,
+    ) {
+        figures.add(m::CONTENTION_COUNT, 1);
+        self.open.begin(thread, Wait { began: time, object, frames: frames.into() });
+    }
+
+    /// The wait of the thread ends.
+    pub(super) fn end(
+        &mut self,
+        (thread, time): (u64, u64),
+        failed: bool,
+        figures: &mut Counters,
+    ) -> Option<Waited> {
+        figures.add(m::CONTENTION_FAILED, failed.into());
+        let Wait { began, object, frames } = self.open.end(&thread)?;
+        let duration = time.checked_sub(began)?;
+        figures.add(m::CONTENTION_TIME, duration);
+        self.histogram.add(duration);
+        if !frames.is_empty() {
+            let mut innermost = [0; FRAMES_OF_WAIT];
+            innermost.iter_mut().zip(frames.iter().rev()).for_each(|(to, id)| *to = *id);
+            self.sites.add(Some(innermost), [duration, 1]);
+        }
+        Some(Waited { duration, object, frames })
+    }
+
+    /// Events are lost: what is open may have ended.
+    pub(super) fn forget(&mut self) {
+        self.open = Open::default();
+    }
+
+    /// Reports the sums since the last report.
+    pub(super) fn report(&mut self, owner: &str, force: bool, names: &dyn Names, peer: &mut Peer) {
+        self.histogram.report(peer);
+        let name = |frames: &Innermost| waiting(frames.iter().copied(), names).map(site);
+        self.sites.report(owner, force, name, peer);
+    }
+
+    /// Nothing waits for a name.
+    pub(super) fn is_settled(&self) -> bool {
+        self.sites.is_empty()
+    }
+
+    /// Allocated bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.open.memory() + self.sites.memory()
+    }
+}
+
+/// The method that waits: the innermost one that is not of the lock itself. `frames`: innermost
+/// first. `None`: a name is missing.
+pub(super) fn waiting(frames: impl Iterator<Item = u64>, names: &dyn Names) -> Option<&str> {
+    let mut outermost = None;
+    for id in frames.take_while(|id| *id != 0) {
+        let name = names.method(id)?;
+        if !is_lock(name) {
+            return Some(name);
+        }
+        outermost = Some(name);
+    }
+    outermost
+}

@@ -1,0 +1,227 @@
+//! A process whose stream is read, and a peer that has its values by name.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use flate2::read::GzDecoder;
+
+use crate::contract::{Recorded, RecordedEvent};
+use crate::model::{ParamItem, Stamp};
+use crate::sources::Source;
+use crate::sources::mono::events::{Names, Runtime};
+use crate::sources::mono::mlpd::{
+    Act, BadBuffer, Buffer, Decoder, Event, Header, Visitor, gc, sync,
+};
+use crate::sources::mono::{Mono, metrics as m};
+
+/// Parameters of records by their items.
+pub(super) trait Params {
+    /// A parameter, or an empty text.
+    fn param(&self, item: ParamItem) -> &str;
+}
+
+impl Params for RecordedEvent {
+    fn param(&self, item: ParamItem) -> &str {
+        let def = m::PARAMS.iter().find(|def| def.item == item).unwrap();
+        self.get(def.name).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    methods: HashMap<u64, String>,
+    classes: HashMap<u64, String>,
+    vtables: HashMap<u64, u64>,
+    threads: HashMap<u64, String>,
+}
+
+impl Names for Known {
+    fn method(&self, id: u64) -> Option<&str> {
+        self.methods.get(&id).map(String::as_str)
+    }
+
+    fn class(&self, id: u64) -> Option<&str> {
+        self.classes.get(&id).map(String::as_str)
+    }
+
+    fn class_of(&self, vtable: u64) -> Option<&str> {
+        self.class(*self.vtables.get(&vtable)?)
+    }
+
+    fn thread(&self, id: u64) -> Option<&str> {
+        self.threads.get(&id).map(String::as_str)
+    }
+}
+
+/// One process.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) runtime: Runtime,
+    pub(super) seen: Recorded,
+    pub(super) names: Known,
+    thread: u64,
+    /// Seconds of the monotonic clock.
+    now: u64,
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        Self {
+            runtime: Runtime::default(),
+            seen: Recorded::new(&Mono::TABLE),
+            names: Known::default(),
+            thread: 0,
+            now: 0,
+        }
+    }
+}
+
+/// Times are ns since 1970 here.
+fn stamp(time: u64) -> Stamp {
+    Stamp {
+        sec: i64::try_from(time / 1_000_000_000).unwrap(),
+        nsec: u32::try_from(time % 1_000_000_000).unwrap(),
+    }
+}
+
+impl Process {
+    /// One with these options, whose identity is known.
+    pub(super) fn with(options: &str) -> Self {
+        let mut process = Self::default();
+        let options = format!("log:nodefaults,{options}");
+        process.begin(&Header { version: 17, options, ..Header::default() });
+        process
+    }
+
+    pub(super) fn begin(&mut self, header: &Header) {
+        self.runtime.header(header);
+        self.runtime.start("p:1", &mut self.seen);
+    }
+
+    /// An event of a thread.
+    pub(super) fn event(&mut self, thread: u64, time: u64, event: Event<'_>) {
+        match event {
+            Event::Method { method, name, .. } => {
+                self.names.methods.insert(method, String::from_utf8_lossy(name).into());
+            }
+            Event::Class { act: Act::Load, id, name, .. } => {
+                self.names.classes.insert(id, String::from_utf8_lossy(name).into());
+            }
+            Event::Vtable { act: Act::Load, id, class, .. } => {
+                self.names.vtables.insert(id, class);
+            }
+            Event::Thread { act: Act::Name, id, name } => {
+                self.names.threads.insert(id, String::from_utf8_lossy(name).into());
+            }
+            _ => {}
+        }
+        self.runtime.event(thread, time, &event);
+    }
+
+    /// Names a method.
+    pub(super) fn method(&mut self, id: u64, name: &str) {
+        let name = name.as_bytes();
+        self.event(9, 0, Event::Method { method: id, code: 0, size: None, name });
+    }
+
+    /// Steps of a collection, `(step, generation)`, each 10 ns after the other.
+    pub(super) fn collect(&mut self, thread: u64, time: u64, steps: &[(u8, u8)]) {
+        for (at, (event, generation)) in (0..).zip(steps.iter().copied()) {
+            self.event(thread, time + 10 * at, Event::Gc { event, generation });
+        }
+    }
+
+    /// A flush ends, and what was read is reported.
+    pub(super) fn flush(&mut self, time: u64) {
+        self.event(8, time, Event::Sync { kind: sync::PERIODIC });
+        self.report();
+    }
+
+    pub(super) fn report(&mut self) {
+        self.runtime.report(&self.names, &stamp, &mut self.seen);
+    }
+
+    pub(super) fn tick(&mut self) {
+        self.now += 1;
+        let now = Duration::from_secs(self.now);
+        self.runtime.tick(now, &self.names, &stamp, &mut self.seen);
+    }
+
+    pub(super) fn end(&mut self) {
+        self.runtime.end(&self.names, &stamp, &mut self.seen);
+    }
+
+    /// Reads a stream in pieces, each of which is reported.
+    pub(super) fn read(bytes: &[u8], piece: usize) -> Self {
+        let (mut process, mut decoder) = (Self::default(), Decoder::new());
+        let mut input = BytesMut::new();
+        for bytes in bytes.chunks(piece) {
+            input.extend_from_slice(bytes);
+            if decoder.feed(&mut input, &mut process).is_err() {
+                break;
+            }
+            process.report();
+        }
+        process.end();
+        process
+    }
+}
+
+impl Visitor for Process {
+    fn header(&mut self, header: &Header) {
+        self.begin(header);
+    }
+
+    fn buffer(&mut self, buffer: &Buffer) {
+        self.thread = buffer.thread;
+    }
+
+    fn event(&mut self, time: u64, event: Event<'_>) {
+        Self::event(self, self.thread, time, event);
+    }
+
+    fn bad(&mut self, _: BadBuffer, _: u64) {
+        self.runtime.lost();
+    }
+}
+
+/// A whole collection of a generation in a pause of its own.
+pub(super) const fn collection(generation: u8) -> [(u8, u8); 8] {
+    [
+        (gc::PRE_STOP_WORLD, 1),
+        (gc::PRE_STOP_WORLD_LOCKED, 1),
+        (gc::POST_STOP_WORLD, 1),
+        (gc::START, generation),
+        (gc::END, generation),
+        (gc::PRE_START_WORLD, 1),
+        (gc::POST_START_WORLD, 1),
+        (gc::POST_START_WORLD_UNLOCKED, 1),
+    ]
+}
+
+/// The stream of a capture in `qa/corpus/mono/mlpd`, or of the bigger ones, which are not
+/// everywhere.
+pub(super) fn capture(name: &str) -> Option<Vec<u8>> {
+    let mut bytes = file(&format!("{name}.mlpd")).or_else(|| file(&format!("{name}.mlpd.gz")))?;
+    while bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut decoded = Vec::new();
+        let _ = GzDecoder::new(&bytes[..]).read_to_end(&mut decoded);
+        bytes = decoded;
+    }
+    Some(bytes)
+}
+
+/// What an independent decoder found in a capture, and what its program counted.
+pub(super) fn facts(name: &str) -> Option<serde_json::Value> {
+    serde_json::from_slice(&file(&format!("{name}.facts.json"))?).ok()
+}
+
+fn file(name: &str) -> Option<Vec<u8>> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [top.join("qa/corpus/mono/mlpd"), top.join("../shared/data/mono")];
+    folders.iter().find_map(|folder| fs::read(folder.join(name)).ok())
+}
