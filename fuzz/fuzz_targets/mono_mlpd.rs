@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
+use pmdaapm::model::HeapSize;
 use pmdaapm::sources::mono::mlpd::{
     BadBuffer, Buffer, Decoder, Event, FileDecoder, Header, MlpdError, Visitor,
 };
@@ -102,7 +103,7 @@ fn decode(data: &[u8], piece: usize) -> Outcome {
             break;
         }
         assert!(input.len() < 1 << 20, "an item is bounded");
-        assert!(decoder.memory() < 1 << 20);
+        assert!(decoder.heap_size() < 1 << 20);
     }
     assert_eq!(decoder.events(), sum.events);
     if let Err(error) = done {
@@ -120,7 +121,7 @@ fn file(data: &[u8], piece: usize) {
         if file.feed(&mut input, &mut sum).is_err() {
             break;
         }
-        assert!(file.memory() < 2 << 20);
+        assert!(file.heap_size() < 2 << 20);
     }
     if !file.zipped() {
         let signatures = data.windows(4).filter(|w| w == b"\x01LPM").count() as u64;

@@ -16,7 +16,8 @@ use super::mlpd::{GZIP, MAGIC};
 use super::process::Joining;
 use super::stream::{self, Stream};
 use crate::contract::{Control, Held, Peer, Session, SessionError};
-use crate::model::Now;
+use crate::heap_size;
+use crate::model::{HeapSize, Now};
 
 /// First bytes of the log profiler's stream, always little-endian.
 const MLPD: &[u8] = &MAGIC;
@@ -36,6 +37,8 @@ struct Undecided {
     settings: Settings,
     stream: stream::Settings,
 }
+
+heap_size!(Undecided { origin, settings });
 
 impl std::fmt::Debug for Front {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -98,9 +101,8 @@ impl Session for Front {
     }
 
     fn held(&self) -> Held {
-        let undecided = self.undecided.as_ref().map_or(0, |of| size_of_val(&**of));
         let Held { own, shared } = self.session.held();
-        Held { own: own + size_of::<Self>() + undecided, shared }
+        Held { own: own + size_of::<Self>() + self.undecided.heap_size(), shared }
     }
 
     fn tick(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer) -> Result<(), SessionError> {

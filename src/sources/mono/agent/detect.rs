@@ -18,6 +18,7 @@
 
 use super::tokens::{Framing, Token, Tokenizer, Violation};
 use crate::contract::SessionError;
+use crate::heap_size;
 use crate::read::Order;
 use crate::sources::mono::limits;
 
@@ -35,6 +36,8 @@ struct Hypothesis {
     /// End of the first sample.
     done: Option<u64>,
 }
+
+heap_size!(Hypothesis { tokenizer });
 
 impl Hypothesis {
     fn advance(&mut self, bytes: &[u8]) {
@@ -72,6 +75,8 @@ pub(crate) struct Detector {
     seen: usize,
 }
 
+heap_size!(Detector { each hypotheses });
+
 impl Detector {
     pub(crate) fn new() -> Self {
         let orders = [Order::Little, Order::Big];
@@ -105,11 +110,6 @@ impl Detector {
             });
         }
         Ok(None)
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        self.hypotheses.iter().map(|h| size_of::<Hypothesis>() + h.tokenizer.memory()).sum()
     }
 
     /// The decision at the time-out: a complete Hello without a sample decides too.

@@ -44,7 +44,8 @@ use super::counters::{Bounds, Counters};
 use super::limits;
 use super::process::Joining;
 use crate::contract::{Control, Held, Peer, Session, SessionError};
-use crate::model::Now;
+use crate::heap_size;
+use crate::model::{HeapSize, Now};
 use crate::read::Order;
 
 /// The settings of an inspector.
@@ -62,6 +63,8 @@ pub struct Settings {
     /// The peer is a file: nothing is sent, and there are no time-outs.
     pub one_way: bool,
 }
+
+heap_size!(Settings { select });
 
 impl Default for Settings {
     fn default() -> Self {
@@ -83,6 +86,8 @@ pub struct Inspector {
     greeted: Option<Duration>,
 }
 
+heap_size!(Inspector { settings, phase, updates, held });
+
 #[derive(Debug)]
 enum Phase {
     Detecting(Detector),
@@ -98,12 +103,23 @@ struct Reading {
     selection: Option<Selection>,
 }
 
+heap_size!(Reading { tokenizer, counters, selection });
+
 impl Phase {
     /// The selection and the counters, once Hello is complete.
     fn greeted(&mut self) -> Option<(&mut Selection, &mut Counters)> {
         match self {
             Self::Reading(reading) => Some((reading.selection.as_mut()?, &mut reading.counters)),
             Self::Detecting(_) => None,
+        }
+    }
+}
+
+impl HeapSize for Phase {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Detecting(detector) => detector.heap_size(),
+            Self::Reading(reading) => reading.heap_size(),
         }
     }
 }
@@ -252,13 +268,7 @@ impl Inspector {
     }
 
     fn selected(&mut self, patterns: &[String], io: &mut Io<'_>) {
-        let mut sound = Vec::new();
-        for text in patterns {
-            match Pattern::parse(text) {
-                Ok(pattern) => sound.push(pattern),
-                Err(wrong) => io.peer.error(&wrong),
-            }
-        }
+        let sound = Pattern::sound(patterns, io.peer);
         self.settings.select.clone_from(&sound);
         match &mut self.phase {
             Phase::Detecting(_) => {}
@@ -359,20 +369,7 @@ impl Session for Inspector {
     }
 
     fn held(&self) -> Held {
-        let phase = match &self.phase {
-            Phase::Detecting(detector) => detector.memory(),
-            Phase::Reading(reading) => {
-                let Reading { tokenizer, counters, selection } = &**reading;
-                size_of::<Reading>()
-                    + tokenizer.memory()
-                    + counters.memory()
-                    + selection.as_ref().map_or(0, Selection::memory)
-            }
-        };
-        Held {
-            own: size_of::<Self>() + self.held.capacity() + self.updates.memory() + phase,
-            shared: 0,
-        }
+        Held { own: size_of::<Self>() + self.heap_size(), shared: 0 }
     }
 
     fn established(&self) -> bool {

@@ -6,6 +6,8 @@
 //! the oldest outstanding one. A control can name many counters, whose results arrive one by one;
 //! its answer is reported with the last of them.
 
+use crate::heap_size;
+use crate::model::HeapSize;
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
@@ -45,6 +47,14 @@ pub(crate) struct RequestQueue {
     outstanding: VecDeque<QueuedRequest>,
 }
 
+impl HeapSize for RequestQueue {
+    /// Names usually have 40 bytes.
+    fn heap_size(&self) -> usize {
+        let requests = self.waiting.len() + self.outstanding.len();
+        self.waiting.heap_size() + self.outstanding.heap_size() + requests * 64
+    }
+}
+
 /// The counters and the outstanding requests, as the rules need them.
 struct Knowledge<'a> {
     counters: &'a Counters,
@@ -81,12 +91,6 @@ impl RequestQueue {
             waiting: VecDeque::new(),
             outstanding: VecDeque::new(),
         }
-    }
-
-    /// Estimate of the bytes allocated: names usually have 40 bytes.
-    pub(crate) fn memory(&self) -> usize {
-        (self.waiting.capacity() + self.outstanding.capacity()) * size_of::<QueuedRequest>()
-            + (self.waiting.len() + self.outstanding.len()) * 64
     }
 
     pub(crate) const fn agent(&self) -> Agent {
@@ -209,12 +213,16 @@ struct PendingRequest {
     globs: Vec<Pattern>,
 }
 
+heap_size!(PendingRequest { answer, each globs });
+
 /// The text of an answer, cut when it is too long for a fetch.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     text: String,
     more: usize,
 }
+
+heap_size!(Answer { text });
 
 impl Answer {
     /// Appends one item.
@@ -241,6 +249,8 @@ pub(crate) struct PendingRequests {
     open: Vec<PendingRequest>,
     next: u32,
 }
+
+heap_size!(PendingRequests { each open });
 
 impl PendingRequests {
     /// Begins a request, with one result outstanding that the caller settles when all counters are

@@ -8,6 +8,7 @@
 //! | B | Add missing counters by full name; the rest is not shown | Add by full name | not shown |
 //! | A, file | not shown | not possible | not shown |
 
+use crate::model::HeapSize;
 use std::collections::{BTreeSet, HashSet};
 
 use bytes::BytesMut;
@@ -46,6 +47,13 @@ pub(crate) struct Selection {
     removed: BTreeSet<(String, String)>,
 }
 
+impl HeapSize for Selection {
+    fn heap_size(&self) -> usize {
+        let removed = self.removed.len() * (PAIR + USUAL);
+        self.queue.heap_size() + self.pending.heap_size() + self.listed + removed
+    }
+}
+
 impl Selection {
     pub(crate) fn new(queue: RequestQueue) -> Self {
         Self {
@@ -55,11 +63,6 @@ impl Selection {
             listed: 0,
             removed: BTreeSet::new(),
         }
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        self.listed + self.queue.memory() + self.removed.len() * (PAIR + USUAL)
     }
 
     pub(crate) const fn agent(&self) -> Agent {

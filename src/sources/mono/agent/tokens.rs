@@ -12,6 +12,7 @@
 //!  A: Count ─▶ Headers ─▶ Stamp ─▶ Values ─▶ Stamp …
 //! ```
 
+use crate::heap_size;
 use mono_counters::message;
 use mono_counters::message::Status;
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
@@ -182,6 +183,8 @@ pub(crate) struct Tokenizer {
     odd: Option<u64>,
 }
 
+heap_size!(Tokenizer { widths });
+
 impl Tokenizer {
     pub(crate) const fn new(framing: Framing, order: Order) -> Self {
         Self {
@@ -206,11 +209,6 @@ impl Tokenizer {
 
     pub(crate) const fn order(&self) -> Order {
         self.order
-    }
-
-    /// Bytes allocated.
-    pub(crate) const fn memory(&self) -> usize {
-        self.widths.capacity() * size_of::<Width>()
     }
 
     /// Bytes of the tokens so far.

@@ -9,7 +9,8 @@ use mono_counters::numbers::{Numbers, Space};
 use super::Access;
 use super::page::{Figures, PAGE, Page, Refusal, UserCounter, each, end, figures};
 use crate::contract::Peer;
-use crate::model::{Condition, MetricItem, Value};
+use crate::heap_size;
+use crate::model::{Condition, HeapSize, MetricItem, Value};
 use crate::read::Order;
 use crate::sources::mono::counters::spec::{Description, Mapping};
 use crate::sources::mono::limits;
@@ -73,6 +74,8 @@ pub(crate) struct Meter {
     /// The ways and the access that are reported.
     told: Option<(u8, Access)>,
 }
+
+heap_size!(Meter { seat, user, data });
 
 impl Meter {
     /// Of a process that can be read so.
@@ -251,11 +254,6 @@ impl Meter {
             self.shown.gone(why, peer);
         }
     }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.user.memory() + self.data.capacity()
-    }
 }
 
 /// How far reading has come.
@@ -303,6 +301,13 @@ pub(super) struct UserCounters {
     beyond: HashSet<Box<str>>,
     reading: u64,
     key: String,
+}
+
+impl HeapSize for UserCounters {
+    fn heap_size(&self) -> usize {
+        let names: usize = self.known.keys().chain(&self.beyond).map(HeapSize::heap_size).sum();
+        self.known.heap_size() + self.beyond.heap_size() + self.key.heap_size() + names
+    }
 }
 
 #[derive(Debug)]
@@ -359,16 +364,6 @@ impl UserCounters {
     /// There are none.
     pub(super) fn is_empty(&self) -> bool {
         self.known.is_empty()
-    }
-
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        let names = self.known.keys().chain(&self.beyond);
-        let names: usize = names.map(|name| name.len()).sum();
-        names
-            + self.beyond.capacity() * size_of::<Box<str>>()
-            + self.known.capacity() * (size_of::<Known>() + 24)
-            + self.key.capacity()
     }
 }
 
@@ -437,7 +432,7 @@ mod tests {
             let page = Page { bytes: &bytes, order: Order::Little };
             counters.read(page, 0, false, &mut seen);
             let log = seen.log();
-            (log.specs.len(), log.unshown, counters.memory())
+            (log.specs.len(), log.unshown, counters.heap_size())
         };
         assert_eq!((read("a".into(), 1).0, read("a".into(), 2).0), (1, 1));
         for n in 1..limits::USER_COUNTERS {

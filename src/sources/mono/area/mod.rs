@@ -140,6 +140,8 @@ pub mod fuzzing {
     /// The reader of the areas of one process.
     pub struct Reader(Meter);
 
+    crate::heap_size!(Reader { 0 });
+
     impl Reader {
         /// Of the process with this id.
         #[must_use]
@@ -160,12 +162,6 @@ pub mod fuzzing {
         pub fn read(&mut self, big: bool, page: &[u8], peer: &mut Peer) -> Result<(), String> {
             let order = if big { Order::Big } else { Order::Little };
             self.0.read_in(order, page, peer).map_err(|refusal| refusal.to_string())
-        }
-
-        /// Bytes allocated.
-        #[must_use]
-        pub fn memory(&self) -> usize {
-            self.0.memory()
         }
     }
 

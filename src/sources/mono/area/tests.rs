@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::page::{Figures, figures};
 use super::*;
 use crate::contract::Recorded;
-use crate::model::{MetricItem, Value};
+use crate::model::{HeapSize, MetricItem, Value};
 use crate::read::Order;
 use crate::sources::Source;
 use crate::sources::mono::process::{
@@ -241,7 +241,7 @@ fn any_page_is_read_or_refused() {
         let mut meter = Meter::new(seat(pid), Access::Open);
         let mut seen = recorded();
         let _ = meter.read_in(Order::Little, bytes, &mut seen);
-        assert!(seen.log().metrics.len() < 600 && meter.memory() < 64 << 10);
+        assert!(seen.log().metrics.len() < 600 && meter.heap_size() < 64 << 10);
     };
     for end in 0..=700 {
         read(&page[..end]);

@@ -12,8 +12,25 @@ use mono_counters::numbers::{Numbers, Space};
 use super::identity::IdentityCounter;
 use super::spec::Mapping;
 use crate::contract::SampleValue;
-use crate::model::{MetricItem, MetricSpec, Value};
+use crate::heap_size;
+use crate::model::{HeapSize, MetricItem, MetricSpec, Value};
 use crate::sources::mono::limits;
+
+/// The configured limits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Bytes of a name.
+    pub(crate) name_length: usize,
+    /// Counters that can be shown.
+    pub(crate) names: usize,
+}
+
+/// The counters of one category and name: those sampled, and the occurrence of the newest.
+#[derive(Debug, Default)]
+pub(super) struct Same {
+    pub(super) sampled: u32,
+    pub(super) occurrence: u32,
+}
 
 /// A counter's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +60,11 @@ const NAME: usize = 48;
 /// No counter has this index.
 const NONE: u16 = u16::MAX;
 
-impl Announced {
-    fn memory(&self) -> usize {
-        size_of::<Self>() + NAME + self.name.len()
-    }
-}
-
 /// The positions of counters by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Places(Vec<u16>);
+
+heap_size!(Places { 0 });
 
 impl Places {
     fn get(&self, index: u16) -> Option<usize> {
@@ -187,7 +200,7 @@ impl Facts {
 
     /// Adds a counter.
     pub(super) fn push(&mut self, counter: Announced) {
-        self.bytes += counter.memory();
+        self.bytes += size_of::<Announced>() + NAME + counter.name.len();
         self.own_places.set(counter.index, self.own.len());
         self.own.push(counter);
     }
@@ -252,18 +265,19 @@ impl Facts {
         let Some(kept) = kept else { return Arc::new(make()) };
         let make = || {
             let spec = make();
-            hello.bytes.fetch_add(memory(&spec), Relaxed);
+            hello.bytes.fetch_add(spec_bytes(&spec), Relaxed);
             Arc::new(spec)
         };
         Arc::clone(kept.get_or_init(make))
     }
+}
 
-    /// Bytes allocated; of those that connections share an equal part.
-    pub(super) fn memory(&self) -> usize {
+impl HeapSize for Facts {
+    /// Of what connections share it is an equal part.
+    fn heap_size(&self) -> usize {
         let of = |hello: &Arc<Hello>| hello.bytes.load(Relaxed) / Arc::strong_count(hello).max(1);
-        let own = self.own.capacity().saturating_sub(self.own.len()) * size_of::<Announced>();
-        let places = self.own_places.0.capacity() * size_of::<u16>();
-        self.bytes + own + places + self.hello.as_ref().map_or(0, of)
+        let room = self.own.capacity().saturating_sub(self.own.len()) * size_of::<Announced>();
+        self.bytes + room + self.own_places.heap_size() + self.hello.as_ref().map_or(0, of)
     }
 }
 
@@ -278,7 +292,7 @@ fn hash(counters: &[Announced]) -> u64 {
 }
 
 /// Bytes of a kept metric.
-fn memory(spec: &MetricSpec) -> usize {
+fn spec_bytes(spec: &MetricSpec) -> usize {
     let texts = [&spec.path, &spec.oneline, &spec.help, &spec.persist, &spec.key];
     let labels = spec.labels.iter().map(|(_, label)| label);
     let text: usize = texts.into_iter().chain(labels).map(|text| text.capacity() + 16).sum();
@@ -352,10 +366,11 @@ impl Texts {
             self.all.insert(at.unwrap_or_else(|at| at), (index, text.into()));
         }
     }
+}
 
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.bytes + self.all.capacity() * size_of::<(u16, Box<str>)>()
+impl HeapSize for Texts {
+    fn heap_size(&self) -> usize {
+        self.all.heap_size() + self.bytes
     }
 }
 

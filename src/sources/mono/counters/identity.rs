@@ -2,6 +2,7 @@
 //! them as two CONSTANT counters (docs/protocols/mono-counters.md section 6). Without these the
 //! operating system may know the process; else the connection or file names the peer.
 
+use crate::heap_size;
 use mono_counters::numbers::{Kind, Numbers, Space, section};
 
 use crate::contract::{Identity, SampleValue};
@@ -28,6 +29,8 @@ pub struct Origin {
     pub process: Option<(String, u32)>,
 }
 
+heap_size!(Origin { address, fallback, host });
+
 /// One of the two counters that identify the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdentityCounter {
@@ -53,6 +56,8 @@ pub(crate) struct ProcessInfo {
     pid: Option<u32>,
     command: Option<String>,
 }
+
+heap_size!(ProcessInfo { command });
 
 impl ProcessInfo {
     pub(crate) fn learn(&mut self, identity: IdentityCounter, value: &SampleValue) {

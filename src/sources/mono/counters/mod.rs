@@ -13,35 +13,16 @@ use std::sync::Arc;
 
 use mono_counters::numbers::{Numbers, Space};
 
-use self::hello::{Announced, Counter, Facts, Texts, names_of, number};
-pub(crate) use self::hello::{Header, listed};
+use self::hello::{Announced, Counter, Facts, Same, Texts, names_of, number};
+pub(crate) use self::hello::{Bounds, Header, listed};
 use self::identity::IdentityCounter;
 use self::pattern::Pattern;
 use self::spec::{Description, Mapping};
 use super::events::jit_item;
 use super::limits;
 use crate::contract::SampleValue;
-use crate::model::{MetricItem, MetricSpec, Value};
+use crate::model::{HeapSize, MetricItem, MetricSpec, Value};
 use crate::read::Order;
-
-/// The configured limits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    /// Bytes of a name.
-    pub(crate) name_length: usize,
-    /// Counters that can be shown.
-    pub(crate) names: usize,
-}
-
-/// Bytes of an entry of a table of names.
-const ENTRY: usize = 48;
-
-/// The counters of one category and name: those sampled, and the occurrence of the newest.
-#[derive(Debug, Default)]
-struct Same {
-    sampled: u32,
-    occurrence: u32,
-}
 
 /// All counters of a connection.
 #[derive(Debug)]
@@ -80,6 +61,16 @@ pub(crate) struct Counters {
     /// The error about the first unusable name, until it is reported.
     name_error: Option<String>,
     name_error_made: bool,
+}
+
+impl HeapSize for Counters {
+    fn heap_size(&self) -> usize {
+        let numbers = self.fresh.heap_size() + self.gone.heap_size() + self.pending.heap_size();
+        let names = self.same.heap_size() + self.names.get().map_or(0, HeapSize::heap_size);
+        let states = self.states.heap_size() + self.wide.heap_size() + self.texts.heap_size();
+        let texts = self.selection.heap_size() + self.name_error.heap_size();
+        self.facts.heap_size() + self.named.heap_size() + numbers + names + states + texts
+    }
 }
 
 impl Counters {
@@ -215,17 +206,6 @@ impl Counters {
 
     pub(crate) const fn space(&self) -> Option<Space> {
         self.space
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        let names = self.same.as_ref().map_or(0, HashMap::capacity)
-            + self.names.get().map_or(0, HashSet::capacity);
-        let numbers = (self.fresh.capacity() + self.gone.capacity()) * size_of::<u16>()
-            + self.pending.len() * size_of::<SampleValue>();
-        let states = self.states.capacity() * size_of::<Counter>();
-        let wide = self.wide.len() * size_of::<(u16, u32, u64)>();
-        self.facts.memory() + states + wide + self.texts.memory() + (names * ENTRY) + numbers
     }
 
     /// Whether a counter of this name, in any category, was ever announced.

@@ -1,6 +1,8 @@
 //! Patterns of counters, `CATEGORY/NAME` with `*` for any text, as in `mono.select` and the
 //! controls.
 
+use crate::contract::Peer;
+use crate::heap_size;
 use mono_counters::numbers::bare_category;
 
 use crate::events::glob;
@@ -17,6 +19,8 @@ pub struct Pattern {
     name: String,
 }
 
+heap_size!(Pattern { text, category, name });
+
 impl Pattern {
     /// Parses `CATEGORY/NAME`; blanks around it are ignored.
     ///
@@ -31,6 +35,12 @@ impl Pattern {
         };
         let category = bare_category(category).to_ascii_lowercase();
         Ok(Self { text: text.to_owned(), category, name: name.to_owned() })
+    }
+
+    /// Those of these texts that are patterns; what the others are is an error of the peer.
+    pub(crate) fn sound(texts: &[String], peer: &mut Peer) -> Vec<Self> {
+        let parsed = texts.iter().map(|text| Self::parse(text));
+        parsed.filter_map(|pattern| pattern.map_err(|wrong| peer.error(&wrong)).ok()).collect()
     }
 
     /// The text given to [`Self::parse`].

@@ -161,7 +161,7 @@ fn counters_that_cannot_be_shown_are_not_kept() {
     };
     let mut few = counters_within(100, &[], &rows(100));
     let mut many = counters_within(100, &[], &rows(1000));
-    let grown = |c: &Counters| c.memory();
+    let grown = |c: &Counters| c.heap_size();
     assert_eq!((fresh(&mut few).len(), fresh(&mut many).len()), (100, 100));
     assert_eq!((few.sampled(), many.sampled(), grown(&few)), (100, 1000, grown(&many)));
     assert_eq!(
@@ -185,21 +185,21 @@ fn of_rows(names: usize, rows: &[Row<'_>]) -> Counters {
 fn equal_hellos_are_kept_once_and_others_are_told_apart() {
     let long: Vec<String> = (0..300).map(|n| format!("shared {n}")).collect();
     let rows: Vec<Row<'_>> = (0..).zip(&long).map(|(index, name)| gc(name, index)).collect();
-    let alone = |rows: &[Row<'_>]| of_rows(1000, rows).memory();
+    let alone = |rows: &[Row<'_>]| of_rows(1000, rows).heap_size();
     let (one, specs) = (alone(&rows), |c: &mut Counters| {
         c.take_fresh().map(|(slot, spec)| (slot, (*spec).clone())).collect::<Vec<_>>()
     });
     let mut first = of_rows(1000, &rows);
     let wanted = specs(&mut first);
     let mut others: Vec<Counters> = (0..20).map(|_| of_rows(1000, &rows)).collect();
-    let kept = |c: &Counters| c.memory() < one / 2;
-    assert!(kept(&first) && others.iter().all(kept), "{} {one}", first.memory());
+    let kept = |c: &Counters| c.heap_size() < one / 2;
+    assert!(kept(&first) && others.iter().all(kept), "{} {one}", first.heap_size());
     for other in &mut others {
         assert_eq!(specs(other), wanted);
     }
     // The metrics are kept for all, and each connection has its own states and values.
     let state = size_of::<Counter>() * rows.len();
-    assert!(first.memory() < state + one, "{} {one}", first.memory());
+    assert!(first.heap_size() < state + one, "{} {one}", first.heap_size());
     others.iter_mut().zip(0u8..).for_each(|(c, n)| {
         assert_eq!(c.value(7, &[n, 0, 0, 0]).0, Some(SampleValue::Wrapping32(n.into())));
     });

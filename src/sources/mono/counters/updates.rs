@@ -8,7 +8,7 @@ use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
 use super::Counters;
 use super::identity::{IdentityCounter, Origin, ProcessInfo};
 use crate::contract::{Identity, Peer, SampleValue};
-use crate::model::{Now, Value};
+use crate::model::{HeapSize, Now, Value};
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{
     COUNTERS, DIALECT, INTERVAL, JIT_METHODS, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,
@@ -49,6 +49,14 @@ pub(crate) struct Updates {
     stage: Stage,
     /// A newer connection of the same process shows it from now on.
     replaced: bool,
+}
+
+impl HeapSize for Updates {
+    fn heap_size(&self) -> usize {
+        let names = self.name.heap_size() + self.program.heap_size() + self.dialect.heap_size();
+        let process = self.origin.heap_size() + self.process.heap_size() + self.seat.heap_size();
+        self.values.heap_size() + self.texts + names + process
+    }
 }
 
 impl Updates {
@@ -273,11 +281,6 @@ impl Updates {
             let why = if ended { "the process has ended" } else { "its connection has ended" };
             self.shown.gone(why, peer);
         }
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        self.texts + self.values.capacity() * size_of::<(u32, SampleValue)>()
     }
 
     /// The sample is complete. `wall`: the agent's times are of a wall clock.

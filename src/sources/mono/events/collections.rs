@@ -11,6 +11,7 @@
 
 use super::rows::Fixed;
 use crate::contract::{Counters, Peer};
+use crate::heap_size;
 use crate::runtimes::{Histogram, Longest, Open};
 use crate::sources::mono::limits::PAUSES;
 use crate::sources::mono::metrics as m;
@@ -99,6 +100,8 @@ pub(super) struct Collections {
     heap: Option<(u64, u64)>,
     resized: bool,
 }
+
+heap_size!(Collections { open, waiting });
 
 impl Default for Collections {
     fn default() -> Self {
@@ -266,11 +269,6 @@ impl Collections {
     /// No pause waits.
     pub(super) const fn is_settled(&self) -> bool {
         self.waiting.is_empty()
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.open.memory() + self.waiting.capacity() * size_of::<Pause>()
     }
 }
 

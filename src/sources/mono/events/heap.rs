@@ -1,6 +1,7 @@
 //! Objects of one process: what is allocated, by class, what heapshots find alive, the types of live
 //! objects by their addresses, and GC handles in use.
 
+use crate::heap_size;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -27,6 +28,8 @@ pub(super) struct Allocations {
     last: (u64, [u64; 2]),
     types: Pending<u64, 2>,
 }
+
+heap_size!(Allocations { types });
 
 impl Default for Allocations {
     fn default() -> Self {
@@ -76,11 +79,6 @@ impl Allocations {
     pub(super) fn is_settled(&self) -> bool {
         self.types.is_empty()
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.types.memory()
-    }
 }
 
 /// Bytes and objects.
@@ -97,6 +95,8 @@ pub(super) struct Heap {
     /// Rows that have values.
     rows: u32,
 }
+
+heap_size!(Heap { open, complete });
 
 impl Heap {
     pub(super) fn begin(&mut self) {
@@ -176,15 +176,6 @@ impl Heap {
     pub(super) const fn is_settled(&self) -> bool {
         self.complete.is_none()
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        [&self.open, &self.complete]
-            .into_iter()
-            .flatten()
-            .map(|types| types.capacity() * (size_of::<(u64, Sums)>() + 1))
-            .sum()
-    }
 }
 
 /// Kinds by their numbers.
@@ -200,18 +191,11 @@ pub(super) struct Handles {
 }
 
 impl Handles {
-    pub(super) fn created(&mut self, kind: u64) {
-        self.change(kind, |count| count.saturating_add(1));
-    }
-
-    pub(super) fn destroyed(&mut self, kind: u64) {
-        self.change(kind, |count| count.saturating_sub(1));
-    }
-
-    fn change(&mut self, kind: u64, change: impl FnOnce(i64) -> i64) {
+    /// Handles of a kind were made, or destroyed.
+    pub(super) fn add(&mut self, kind: u64, more: i64) {
         let count = usize::try_from(kind).ok().and_then(|kind| self.counts.get_mut(kind));
         if let Some(count) = count {
-            *count = change(*count);
+            *count = count.saturating_add(more);
             self.changed = true;
         }
     }
@@ -241,6 +225,8 @@ pub(super) struct Objects {
     /// object of the same event.
     moves: Vec<(u64, u64)>,
 }
+
+heap_size!(Objects { young, old, moves });
 
 impl Objects {
     /// An object of a type was allocated.
@@ -280,17 +266,12 @@ impl Objects {
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        (self.young.capacity() + self.old.capacity()) * (size_of::<(u64, u64)>() + 1)
-            + self.moves.capacity() * size_of::<(u64, u64)>()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::HeapSize;
 
     #[test]
     fn moves_of_one_event_happen_at_once() {
@@ -303,7 +284,7 @@ mod tests {
         objects.settle();
         assert_eq!([8, 16, 24, 32].map(|o| objects.kind(o)), [Some(2), Some(1), None, None]);
         objects.forget();
-        assert_eq!((objects.kind(8), objects.memory()), (None, 0));
+        assert_eq!((objects.kind(8), objects.heap_size()), (None, 0));
     }
 
     #[test]

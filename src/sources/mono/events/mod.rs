@@ -23,6 +23,7 @@ pub(crate) use profile::Profile;
 pub(crate) use rows::Names;
 pub(crate) use totals::jit_item;
 
+use crate::heap_size;
 use std::time::Duration;
 
 use self::collections::Collections;
@@ -63,6 +64,8 @@ pub(crate) struct Runtime {
     /// Ticks since something waits.
     waits: u8,
 }
+
+heap_size!(Runtime { owner, gc, exceptions, locks, alloc, objects, heap, threads, records });
 
 impl Runtime {
     /// The header of a stream.
@@ -156,14 +159,14 @@ impl Runtime {
                 }
             }
             Event::Moves { .. } => self.objects.settle(),
-            Event::HandleCreated { kind, .. } => self.handles.created(kind),
-            Event::HandleDestroyed { kind, .. } => self.handles.destroyed(kind),
+            Event::HandleCreated { kind, .. } => self.handles.add(kind, 1),
+            Event::HandleDestroyed { kind, .. } => self.handles.add(kind, -1),
             Event::FinalizeEnd { .. } => figures.add(m::FINALIZED, 1),
             Event::HeapStart => self.heap.begin(),
             Event::HeapEnd => self.heap.end(figures),
-            Event::Class { act, .. } => self.threads.class(act),
-            Event::Assembly { act, .. } => self.threads.assembly(act),
-            Event::Domain { act, .. } => self.threads.domain(act),
+            Event::Class { act, .. } => self.threads.classes.act(act),
+            Event::Assembly { act, .. } => self.threads.assemblies.act(act),
+            Event::Domain { act, .. } => self.threads.domains.act(act),
             Event::Thread { act, id, name } => {
                 self.threads.thread(time, act, id, name, figures);
                 self.records.thread(time, act, id, name);
@@ -174,10 +177,9 @@ impl Runtime {
         }
     }
 
-    /// A counter of the stream, since the start of the process, in Mono's unit.
-    pub(crate) fn counter(&mut self, category: &str, name: &str, value: u64) {
-        let Some((item, scale)) = jit_item(category, name) else { return };
-        self.totals.set(item, value.saturating_mul(scale));
+    /// A counter of the stream that is a metric with a name of its own, since the start of the process.
+    pub(crate) fn total(&mut self, item: MetricItem, value: u64) {
+        self.totals.set(item, value);
     }
 
     /// Whether this way feeds exceptions and compiled methods, which others count too: the one
@@ -273,19 +275,6 @@ impl Runtime {
             && self.locks.is_settled()
             && self.alloc.is_settled()
             && self.heap.is_settled()
-    }
-
-    /// Allocated bytes beside this value itself.
-    pub(crate) fn memory(&self) -> usize {
-        self.owner.len()
-            + self.gc.memory()
-            + self.exceptions.memory()
-            + self.locks.memory()
-            + self.alloc.memory()
-            + self.objects.memory()
-            + self.heap.memory()
-            + self.threads.memory()
-            + self.records.memory()
     }
 }
 

@@ -14,8 +14,9 @@ use foldhash::fast::RandomState;
 
 use super::Names;
 use crate::contract::Peer;
+use crate::heap_size;
 use crate::meter::folded;
-use crate::model::RowItem;
+use crate::model::{HeapSize, RowItem};
 use crate::runtimes::bind;
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics as m;
@@ -32,6 +33,8 @@ pub(crate) struct Profile {
     named: Named,
     bound: bool,
 }
+
+heap_size!(Profile { owner, program, hits, named });
 
 impl Profile {
     /// The header of a stream.
@@ -85,11 +88,6 @@ impl Profile {
             peer.row_add(slot, m::STATE_SAMPLES, 0);
         }
     }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.owner.len() + self.program.len() + self.hits.memory() + self.named.memory()
-    }
 }
 
 /// Samples in the order of the stream.
@@ -100,6 +98,12 @@ struct Hits {
     hits: Vec<(u64, u32)>,
     /// Frames of all stacks.
     frames: usize,
+}
+
+impl HeapSize for Hits {
+    fn heap_size(&self) -> usize {
+        self.hits.heap_size() + self.stacks.heap_size() + self.frames * size_of::<u64>()
+    }
 }
 
 /// The weights of running samples by stack, in periods of a tick.
@@ -202,13 +206,6 @@ impl Hits {
             }
         }
     }
-
-    /// Allocated bytes.
-    fn memory(&self) -> usize {
-        self.hits.capacity() * size_of::<(u64, u32)>()
-            + self.stacks.capacity() * (size_of::<(Box<[u64]>, u32)>() + 1)
-            + self.frames * size_of::<u64>()
-    }
 }
 
 type ByName<T> = HashMap<String, T, RandomState>;
@@ -224,6 +221,14 @@ struct Named {
     other: u64,
     /// Samples by state, as [`State::ALL`].
     states: [u64; State::ALL.len()],
+}
+
+impl HeapSize for Named {
+    fn heap_size(&self) -> usize {
+        let keys = self.stacks.keys().chain(self.methods.keys());
+        let names: usize = keys.map(HeapSize::heap_size).sum();
+        self.stacks.heap_size() + self.methods.heap_size() + names
+    }
 }
 
 impl Named {
@@ -282,12 +287,6 @@ impl Named {
         for table in [m::STACKS, m::PROGRAM_STACKS, m::METHODS] {
             peer.free_rows(table);
         }
-    }
-
-    /// Allocated bytes, about.
-    fn memory(&self) -> usize {
-        let keys = self.stacks.keys().chain(self.methods.keys());
-        keys.map(|name| name.len() + 48).sum()
     }
 }
 

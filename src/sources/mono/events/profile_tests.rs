@@ -214,7 +214,7 @@ fn hostile_stacks_are_bounded() {
         let frames = if n % 100 == 0 { &frames[..] } else { &frames[..7] };
         profile.hit(1, frames, &methods);
         if n % 5000 == 0 {
-            assert!(profile.memory() < 16 << 20, "{}", profile.memory());
+            assert!(profile.heap_size() < 16 << 20, "{}", profile.heap_size());
         }
     }
     profile.start("p:1", "p", &mut rows);

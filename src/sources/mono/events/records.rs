@@ -9,7 +9,8 @@ use super::rows::{Names, UNKNOWN, site, type_name};
 use super::sites::{Waited, waiting};
 use crate::contract::{Counters, EventParam, Peer};
 use crate::events::flags::POINT;
-use crate::model::{EventKindId, Stamp, cut};
+use crate::heap_size;
+use crate::model::{EventKindId, HeapSize, Stamp, cut};
 use crate::sources::mono::limits::{
     CONTENTION_RECORD, LIVE_THREADS, RECORD_STACK, RECORDS_A_SECOND, THREAD_NAME, WAITING_RECORDS,
 };
@@ -67,6 +68,8 @@ struct Record {
     frames: Box<[u64]>,
 }
 
+heap_size!(Record { frames });
+
 /// When a thread got which name; empty: it ended.
 type Naming = (u64, Box<str>);
 
@@ -101,10 +104,12 @@ impl Namings {
             of.len() > 1 || of.iter().any(|(since, name)| *since > until || !name.is_empty())
         });
     }
+}
 
-    fn memory(&self) -> usize {
+impl HeapSize for Namings {
+    fn heap_size(&self) -> usize {
         let names = self.0.values().flatten().map(|(_, name)| size_of::<Naming>() + name.len());
-        self.0.capacity() * (size_of::<(u64, Vec<Naming>)>() + 1) + names.sum::<usize>()
+        self.0.heap_size() + names.sum::<usize>()
     }
 }
 
@@ -116,6 +121,8 @@ pub(super) struct Records {
     contentions: Rate,
     waiting: Vec<Record>,
 }
+
+heap_size!(Records { namings, each waiting });
 
 impl Records {
     fn add(&mut self, record: Record, figures: &mut Counters) {
@@ -204,13 +211,6 @@ impl Records {
     /// No record waits.
     pub(super) const fn is_settled(&self) -> bool {
         self.waiting.is_empty()
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.namings.memory()
-            + self.waiting.capacity() * size_of::<Record>()
-            + self.waiting.iter().map(|record| size_of_val(&*record.frames)).sum::<usize>()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Rows of tables: of fixed names, and of ids whose names are known later.
 
+use crate::heap_size;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 
@@ -83,6 +84,8 @@ pub(super) struct Pending<K, const N: usize> {
     rows: Rows<N>,
 }
 
+heap_size!([K, const N: usize] Pending<K, N> { sums, rows });
+
 impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
     pub(super) fn new(layout: Layout<N>) -> Self {
         Self { sums: HashMap::default(), unknown: [0; N], rows: Rows::new(layout) }
@@ -132,11 +135,6 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
     /// Nothing waits for a name.
     pub(super) fn is_empty(&self) -> bool {
         self.sums.is_empty()
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.sums.capacity() * (size_of::<(K, [u64; N])>() + 1) + self.rows.memory()
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::rows::{Fixed, Names, Pending, is_lock, site, type_name};
 use crate::contract::{Counters, Peer};
+use crate::heap_size;
 use crate::runtimes::{Histogram, Layout, Open};
 use crate::sources::mono::limits::FRAMES_OF_WAIT;
 use crate::sources::mono::metrics as m;
@@ -29,6 +30,8 @@ pub(super) struct Exceptions {
     /// Thrown since the stream began.
     pub(super) thrown: u64,
 }
+
+heap_size!(Exceptions { sites, types });
 
 impl Default for Exceptions {
     fn default() -> Self {
@@ -83,11 +86,6 @@ impl Exceptions {
     pub(super) fn is_settled(&self) -> bool {
         self.sites.is_empty() && self.types.is_empty()
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.sites.memory() + self.types.memory()
-    }
 }
 
 const LAYOUT: Layout<2> =
@@ -121,6 +119,8 @@ pub(super) struct Locks {
     /// By the innermost frames.
     sites: Pending<Innermost, 2>,
 }
+
+heap_size!(Locks { open, sites });
 
 impl Default for Locks {
     fn default() -> Self {
@@ -180,11 +180,6 @@ impl Locks {
     /// Nothing waits for a name.
     pub(super) fn is_settled(&self) -> bool {
         self.sites.is_empty()
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.open.memory() + self.sites.memory()
     }
 }
 

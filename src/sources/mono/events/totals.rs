@@ -1,6 +1,7 @@
 //! Figures of one process without rows of its own: what it has loaded, counters since its start, and
 //! what it adds to the sums of its program.
 
+use crate::heap_size;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -36,7 +37,7 @@ enum Thread {
 
 /// A value that is reported when it has changed.
 #[derive(Debug)]
-struct Gauge {
+pub(super) struct Gauge {
     item: MetricItem,
     /// May be negative within a flush: the buffer of the thread that unloads may come before that
     /// of the one that loaded.
@@ -49,7 +50,8 @@ impl Gauge {
         Self { item, value: 0, reported: None }
     }
 
-    const fn act(&mut self, act: Act) {
+    /// One more, or one less.
+    pub(super) const fn act(&mut self, act: Act) {
         self.value = match act {
             Act::Load => self.value.saturating_add(1),
             Act::Unload => self.value.saturating_sub(1),
@@ -70,12 +72,14 @@ impl Gauge {
 pub(super) struct Threads {
     live: HashMap<u64, Thread, RandomState>,
     threads: Gauge,
-    domains: Gauge,
-    assemblies: Gauge,
-    classes: Gauge,
+    pub(super) domains: Gauge,
+    pub(super) assemblies: Gauge,
+    pub(super) classes: Gauge,
     /// When the first of the profiler's threads ended: the program ends.
     ending: Option<u64>,
 }
+
+heap_size!(Threads { live });
 
 impl Default for Threads {
     fn default() -> Self {
@@ -133,18 +137,6 @@ impl Threads {
         }
     }
 
-    pub(super) const fn domain(&mut self, act: Act) {
-        self.domains.act(act);
-    }
-
-    pub(super) const fn assembly(&mut self, act: Act) {
-        self.assemblies.act(act);
-    }
-
-    pub(super) const fn class(&mut self, act: Act) {
-        self.classes.act(act);
-    }
-
     /// When the program began to end.
     pub(super) const fn ending(&self) -> Option<u64> {
         self.ending
@@ -171,11 +163,6 @@ impl Threads {
         {
             gauge.report(peer);
         }
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.live.capacity() * (size_of::<(u64, Thread)>() + 1)
     }
 }
 

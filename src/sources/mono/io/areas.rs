@@ -14,7 +14,7 @@ use crate::clock::now;
 use crate::contract::{Control, Peer, PeerMaker};
 use crate::host;
 use crate::host::{Glance, Interest, Known, Named, Place, Program, Visit};
-use crate::model::{Charge, Departure, Purpose};
+use crate::model::{Charge, Departure, HeapSize, Purpose};
 use crate::net::{Net, Peers};
 use crate::sources::mono::Config;
 use crate::sources::mono::area::{Access, Meter, PAGE, Refusal};
@@ -255,7 +255,8 @@ impl Live {
     /// Reads all areas.
     fn tick(&mut self) {
         self.read.values_mut().for_each(Process::tick);
-        self.charge.set(self.read.values().map(|process| process.meter.memory()).sum());
+        let meters = self.read.values().map(|process| process.meter.heap_size()).sum::<usize>();
+        self.charge.set(self.read.len() * size_of::<Meter>() + meters);
     }
 
     /// Ends all without a fault, and forgets those that are not read: nobody tells of their end.

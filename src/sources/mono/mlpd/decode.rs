@@ -3,6 +3,7 @@
 
 use super::cursor::Cursor;
 use super::{Act, BadBuffer, Counter, Event, Stop, Value, Visitor};
+use crate::heap_size;
 
 /// Sizes of code from here on are rubbish.
 const CODE: u32 = 16 << 20;
@@ -14,12 +15,9 @@ pub(super) struct Addresses {
     ips: Vec<u64>,
 }
 
-impl Addresses {
-    /// Bytes allocated.
-    pub(super) const fn memory(&self) -> usize {
-        (self.frames.capacity() + self.ips.capacity()) * size_of::<u64>()
-    }
+heap_size!(Addresses { frames, ips });
 
+impl Addresses {
     #[inline]
     fn backtrace(&mut self, c: &mut Cursor<'_>, present: bool) -> Result<&[u64], Stop> {
         self.frames.clear();

@@ -1,5 +1,6 @@
 //! From bytes to the header and to buffers (docs/protocols/mono-mlpd.md 1, 2).
 
+use crate::heap_size;
 use bytes::{Buf, BytesMut};
 
 use super::cursor::Cursor;
@@ -39,6 +40,8 @@ pub struct Decoder {
     wait: usize,
     addresses: Addresses,
 }
+
+heap_size!(Decoder { header, addresses });
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Next {
@@ -122,16 +125,6 @@ impl Decoder {
         let mut trial = Self { next: Next::Buffer, header: self.header.clone(), ..Self::default() };
         let done = trial.feed(&mut input, &mut bad);
         done.is_ok() && !bad.0 && input.is_empty() && trial.between_buffers()
-    }
-
-    /// Bytes of memory, the header's texts included.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        let texts = self
-            .header
-            .as_ref()
-            .map_or(0, |h| h.options.capacity() + h.architecture.capacity() + h.system.capacity());
-        texts + self.addresses.memory()
     }
 
     /// The bytes consumed. `None`: more are needed.
@@ -271,6 +264,8 @@ pub struct Header {
     /// Such as `linux`.
     pub system: String,
 }
+
+heap_size!(Header { options, architecture, system });
 
 impl Header {
     /// The header at the start of `bytes` and its length. `None`: it is not whole.

@@ -4,6 +4,8 @@
 //!  bytes ─▶ unzip ─▶ frames (whole buffers; holes are skipped) ─▶ Decoder ─▶ Visitor
 //! ```
 
+use crate::heap_size;
+use crate::model::HeapSize;
 use bytes::{Buf, BytesMut};
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -19,6 +21,8 @@ pub struct FileDecoder {
     unzip: Unzip,
     frames: Frames,
 }
+
+heap_size!(FileDecoder { unzip, frames });
 
 impl FileDecoder {
     /// A decoder at the start of a file.
@@ -36,7 +40,7 @@ impl FileDecoder {
             return self.frames.feed(input, v);
         }
         while let Some(bytes) = self.unzip.next(input)? {
-            self.frames.extend(bytes);
+            self.frames.bytes.extend_from_slice(bytes);
             self.frames.feed(&mut BytesMut::new(), v)?;
         }
         Ok(())
@@ -51,19 +55,13 @@ impl FileDecoder {
     /// The decoder behind the file: events and bytes without holes.
     #[must_use]
     pub const fn decoder(&self) -> &Decoder {
-        self.frames.decoder()
+        &self.frames.decoder
     }
 
     /// The file is a gzip stream.
     #[must_use]
     pub const fn zipped(&self) -> bool {
-        self.unzip.zipped()
-    }
-
-    /// Bytes of memory.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.frames.memory() + self.unzip.memory()
+        !matches!(self.unzip.state, State::Unknown | State::Plain)
     }
 }
 
@@ -79,6 +77,8 @@ struct Frames {
     hole: u64,
 }
 
+heap_size!(Frames { bytes, decoder });
+
 /// What the start of `bytes` is.
 enum Start {
     /// A buffer of so many bytes, with its header.
@@ -93,18 +93,6 @@ enum Start {
 }
 
 impl Frames {
-    const fn decoder(&self) -> &Decoder {
-        &self.decoder
-    }
-
-    fn memory(&self) -> usize {
-        self.bytes.capacity() + self.decoder.memory()
-    }
-
-    fn extend(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
     fn feed(&mut self, input: &mut BytesMut, v: &mut impl Visitor) -> Result<(), MlpdError> {
         if self.bytes.is_empty() {
             std::mem::swap(&mut self.bytes, input);
@@ -239,6 +227,13 @@ struct Unzip {
     piece: Vec<u8>,
 }
 
+impl HeapSize for Unzip {
+    fn heap_size(&self) -> usize {
+        let inflater = if matches!(self.state, State::Body(_)) { INFLATER } else { 0 };
+        self.piece.heap_size() + inflater
+    }
+}
+
 #[derive(Debug, Default)]
 enum State {
     #[default]
@@ -263,15 +258,6 @@ impl Unzip {
             State::Unknown => input.first().is_some_and(|byte| *byte != GZIP[0]),
             _ => false,
         }
-    }
-
-    const fn zipped(&self) -> bool {
-        !matches!(self.state, State::Unknown | State::Plain)
-    }
-
-    fn memory(&self) -> usize {
-        let inflater = if matches!(self.state, State::Body(_)) { INFLATER } else { 0 };
-        self.piece.capacity() + inflater
     }
 
     /// The next bytes. `None`: more input is needed, or the gzip stream has ended.

@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 
 use super::FileDecoder;
+use crate::model::HeapSize;
 use crate::sources::mono::mlpd::tests::{captures, raw, stream};
 use crate::sources::mono::mlpd::{BadBuffer, Buffer, Decoder, Event, MlpdError, Visitor};
 
@@ -105,7 +106,7 @@ fn zeros_are_a_hole_and_not_kept() {
     let zipped = zip.finish().unwrap();
     let (mut file, mut seen) = (FileDecoder::new(), Seen::default());
     file.feed(&mut BytesMut::from(&zipped[..]), &mut seen).unwrap();
-    assert!(file.zipped() && file.memory() < 256 << 10, "{}", file.memory());
+    assert!(file.zipped() && file.heap_size() < 256 << 10, "{}", file.heap_size());
 }
 
 /// Where each buffer of a stream starts, and where the stream ends.
@@ -200,7 +201,7 @@ fn long_buffers_are_not_kept() {
     for piece in bytes.chunks(4099) {
         input.extend_from_slice(piece);
         file.feed(&mut input, &mut seen).unwrap();
-        assert!(file.memory() < 32 << 10, "{}", file.memory());
+        assert!(file.heap_size() < 32 << 10, "{}", file.heap_size());
     }
     assert_eq!((seen.buffers.len(), seen.buffers[1].1, seen.bad), (2, 1, 0));
     assert!(seen.holes.is_empty() && file.decoder().between_buffers());

@@ -1,5 +1,6 @@
 //! What is known of a process, by the host and by what it says of itself, and the name of its program.
 
+use crate::heap_size;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ pub(crate) struct Facts {
     /// It began before this PMDA.
     pub older: bool,
 }
+
+heap_size!(Facts { comm, command, owner });
 
 impl Facts {
     /// The command line with blanks between arguments.

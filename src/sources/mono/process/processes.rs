@@ -207,27 +207,10 @@ impl Processes {
         total.saturating_sub(before)
     }
 
-    /// The process is seen by another way than this now.
-    pub(super) fn others(&self, key: Key, way: Way) -> bool {
+    /// Whether this is true of one of the seats of a process.
+    pub(super) fn any(&self, key: Key, is: impl Fn(&Chair) -> bool) -> bool {
         let table = self.lock();
-        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
-        chairs.unwrap_or_default().iter().any(|chair| chair.way != way)
-    }
-
-    /// The process has no other seat than this.
-    pub(super) fn is_last(&self, key: Key, chair: &Chair) -> bool {
-        let table = self.lock();
-        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
-        chairs.unwrap_or_default().iter().all(|other| other.number == chair.number)
-    }
-
-    /// Another seat feeds these metrics, or would at once if this one did not.
-    pub(super) fn wanted(&self, key: Key, chair: &Chair, share: Share) -> bool {
-        let table = self.lock();
-        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
-        chairs.unwrap_or_default().iter().any(|other| {
-            other.number != chair.number && other.claims.load(Ordering::Relaxed) & share.bit() != 0
-        })
+        table.live.get(&key).is_some_and(|process| process.chairs.iter().any(|chair| is(chair)))
     }
 
     /// A seat wants to feed these metrics, or no longer does.

@@ -1,6 +1,7 @@
 //! One way that a process is seen by now: what it feeds, what it has said of the program's sums, and
 //! what it shows of the process.
 
+use crate::heap_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -58,6 +59,8 @@ pub(crate) struct Seat {
     pub(super) chair: Arc<Chair>,
 }
 
+heap_size!(Seat { name, program, facts });
+
 impl Seat {
     /// The process.
     pub(crate) const fn key(&self) -> Key {
@@ -110,7 +113,11 @@ impl Seat {
         if self.chair.claims.load(Ordering::Relaxed) & share.bit() != 0 {
             self.processes.claim(self.key(), &self.chair, share, false);
         }
-        fed && self.others() && !self.processes.wanted(self.key(), &self.chair, share)
+        let wants = |other: &Chair| {
+            other.number != self.chair.number
+                && other.claims.load(Ordering::Relaxed) & share.bit() != 0
+        };
+        fed && self.others() && !self.processes.any(self.key(), wants)
     }
 
     /// How far this way has come.
@@ -157,12 +164,12 @@ impl Seat {
 
     /// The process has no other seat: when this one is left, nothing of it is read any more.
     pub(crate) fn is_last(&self) -> bool {
-        self.processes.is_last(self.key(), &self.chair)
+        !self.processes.any(self.key(), |other| other.number != self.chair.number)
     }
 
     /// The process is seen by another way as well.
     pub(crate) fn others(&self) -> bool {
-        self.processes.others(self.key(), self.chair.way)
+        self.processes.any(self.key(), |other| other.way != self.chair.way)
     }
 }
 
@@ -200,16 +207,12 @@ impl Tally {
     /// What the sum grows by if this is a total since the start of the process. The first one of a
     /// process that began before this PMDA adds nothing.
     pub(crate) fn since_start(&self, sum: Sum, total: u64) -> u64 {
-        self.grown(sum, total, self.older)
+        self.processes.grown(self.key, self.number, (sum, total), self.older)
     }
 
     /// The same for a total of what came from a stream: all of it was read by this PMDA.
     pub(crate) fn of_stream(&self, sum: Sum, total: u64) -> u64 {
-        self.grown(sum, total, false)
-    }
-
-    fn grown(&self, sum: Sum, total: u64, passes: bool) -> u64 {
-        self.processes.grown(self.key, self.number, (sum, total), passes)
+        self.processes.grown(self.key, self.number, (sum, total), false)
     }
 }
 

@@ -3,6 +3,8 @@
 //! The stream has differences of integers and absolute values of all else. A difference that is
 //! lost makes its counter unknown for ever, so the counter is removed.
 
+use crate::heap_size;
+use crate::model::MetricItem;
 use mono_counters::numbers::section::FIRST;
 use mono_counters::numbers::{Numbers, Space, kind};
 
@@ -12,7 +14,7 @@ use crate::sources::mono::agent::Settings;
 use crate::sources::mono::counters::identity::IdentityCounter;
 use crate::sources::mono::counters::{Bounds, Counters, Header};
 use crate::sources::mono::counters::{spec, watched};
-use crate::sources::mono::events::Runtime;
+use crate::sources::mono::events::{Runtime, jit_item};
 use crate::sources::mono::limits;
 use crate::sources::mono::mlpd::{Counter, Value};
 
@@ -29,15 +31,11 @@ struct Wire {
     is_user: bool,
     /// A difference is lost.
     lost: bool,
-    /// It is a metric with a name of its own as well.
-    named: Option<&'static str>,
+    /// It is a metric with a name of its own as well, which has its value times this.
+    named: Option<(MetricItem, u64)>,
     /// Sum of the differences, modulo 2^64.
     sum: u64,
 }
-
-/// The category of counters that are metrics with names of their own, and their names.
-const JIT: &str = "JIT";
-const NAMED: [&str; 3] = ["Compiled methods", "Total time spent JITting", "Native code size"];
 
 /// Which of its counters the stream feeds now: another way to the process may have them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,6 +74,8 @@ pub(super) struct StreamCounters {
     /// Values that another way feeds, since the last report.
     pub(super) duplicates: u64,
 }
+
+heap_size!(StreamCounters { counters, wires });
 
 impl StreamCounters {
     pub(super) fn new(settings: &Settings) -> Self {
@@ -118,7 +118,7 @@ impl StreamCounters {
             differs: number && !is_user,
             is_user,
             lost: false,
-            named: NAMED.into_iter().find(|named| section == FIRST && *named == name),
+            named: jit_item(&Space::E3.category(section), &name),
             sum: 0,
         };
         self.counters.announce(&Header { numbers, name: &name, index });
@@ -167,8 +167,8 @@ impl StreamCounters {
             self.duplicates += 1;
             return None;
         }
-        if let Some(name) = wire.named {
-            runtime.counter(JIT, name, wire.sum);
+        if let Some((item, scale)) = wire.named {
+            runtime.total(item, wire.sum.saturating_mul(scale));
         }
         Some((index, read))
     }
@@ -186,11 +186,6 @@ impl StreamCounters {
     pub(super) fn settle(&mut self) {
         self.counters.settle();
         self.wires.shrink_to_fit();
-    }
-
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.counters.memory() + self.wires.capacity() * size_of::<Wire>()
     }
 }
 

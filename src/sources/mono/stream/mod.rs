@@ -36,7 +36,8 @@ use super::metrics::{ADD, LIST, REMOVE};
 use super::mlpd::{Decoder, FileDecoder, GZIP, MlpdError};
 use super::process::Joining;
 use crate::contract::{Control, Held, Peer, Session, SessionError};
-use crate::model::{ControlId, Now};
+use crate::heap_size;
+use crate::model::{ControlId, HeapSize, Now};
 
 /// What a stream needs of its host.
 #[derive(Clone, Copy, Debug)]
@@ -72,11 +73,13 @@ impl Input {
             Self::File(file) => file.feed(input, visit),
         }
     }
+}
 
-    fn memory(&self) -> usize {
+impl HeapSize for Input {
+    fn heap_size(&self) -> usize {
         match self {
-            Self::Live(decoder) => size_of::<Decoder>() + decoder.memory(),
-            Self::File(file) => size_of::<FileDecoder>() + file.memory(),
+            Self::Live(decoder) => decoder.heap_size(),
+            Self::File(file) => file.heap_size(),
         }
     }
 }
@@ -92,6 +95,8 @@ pub struct Stream {
     started: Option<Duration>,
     began: Option<Duration>,
 }
+
+heap_size!(Stream { settings, input, state });
 
 impl Stream {
     /// For one connection or file.
@@ -123,7 +128,7 @@ impl Stream {
 impl Stream {
     /// Bytes of the names.
     fn named(&self) -> usize {
-        self.state.names.memory()
+        self.state.names.heap_size()
     }
 }
 
@@ -191,14 +196,7 @@ impl Session for Stream {
                 ));
             }
             Control::Select(patterns) => {
-                let mut sound = Vec::new();
-                for text in patterns {
-                    match Pattern::parse(text) {
-                        Ok(pattern) => sound.push(pattern),
-                        Err(wrong) => peer.error(&wrong),
-                    }
-                }
-                counters.counters.select(sound);
+                counters.counters.select(Pattern::sound(patterns, peer));
             }
             Control::Request(control, text) => {
                 let text = asked(*control, text, &mut counters.counters);
@@ -217,8 +215,7 @@ impl Session for Stream {
     }
 
     fn held(&self) -> Held {
-        let own = size_of::<Self>() + self.input.memory() + self.state.memory();
-        Held { own, shared: 0 }
+        Held { own: size_of::<Self>() + self.heap_size(), shared: 0 }
     }
 
     fn established(&self) -> bool {

@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::model::cut;
+use crate::heap_size;
+use crate::model::{HeapSize, cut};
 use crate::sources::mono::{events, limits};
 
 /// Entries by id, at most about `most`: the oldest are forgotten.
@@ -17,6 +18,8 @@ struct Table<T> {
     /// Entries of the time before `young` was begun.
     old: HashMap<u64, T, foldhash::fast::RandomState>,
 }
+
+heap_size!([T] Table<T> { young, old });
 
 impl<T> Table<T> {
     fn new(most: usize) -> Self {
@@ -40,11 +43,6 @@ impl<T> Table<T> {
     fn remove(&mut self, id: u64) {
         self.young.remove(&id);
         self.old.remove(&id);
-    }
-
-    /// Bytes of the tables without what entries point to.
-    fn memory(&self) -> usize {
-        (self.young.capacity() + self.old.capacity()) * (size_of::<(u64, T)>() + 1)
     }
 }
 
@@ -73,6 +71,13 @@ pub(crate) struct Names {
     program: Option<Box<str>>,
     /// Bytes of the names.
     bytes: usize,
+}
+
+impl HeapSize for Names {
+    fn heap_size(&self) -> usize {
+        let named = self.methods.heap_size() + self.classes.heap_size() + self.threads.heap_size();
+        self.bytes + named + self.vtables.heap_size() + self.program.heap_size()
+    }
 }
 
 impl Default for Names {
@@ -137,15 +142,6 @@ impl Names {
     /// The program, once its domain has a name.
     pub(crate) fn program(&self) -> Option<&str> {
         self.program.as_deref()
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        self.bytes
-            + self.methods.memory()
-            + self.classes.memory()
-            + self.vtables.memory()
-            + self.threads.memory()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The state of one stream beside its decoder: what each event is for, and what of it reaches the
 //! metrics when.
 
+use crate::heap_size;
 use std::time::Duration;
 
 use super::clock::Clock;
@@ -47,6 +48,8 @@ pub(super) struct State {
     /// Events that are reported.
     events: u64,
 }
+
+heap_size!(State { names, counters, updates, runtime, profile, header, ended, ended_before });
 
 /// What was lost since the last report.
 #[derive(Debug, Default)]
@@ -205,16 +208,6 @@ impl State {
         for thread in std::mem::replace(&mut self.ended_before, ended) {
             self.names.forget_thread(thread);
         }
-    }
-
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.names.memory()
-            + self.counters.memory()
-            + self.updates.memory()
-            + self.runtime.memory()
-            + self.profile.memory()
-            + (self.ended.capacity() + self.ended_before.capacity()) * size_of::<u64>()
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::kit::{Params, Process, capture, facts};
 use crate::contract::Recorded;
+use crate::model::HeapSize;
 use crate::runtimes::clean;
 use crate::sources::mono::events::rows::site;
 use crate::sources::mono::metrics as m;
@@ -237,7 +238,7 @@ fn a_stream_without_heavy_options_needs_little_memory() {
         if process.seen.number(m::ALLOC_OBJECTS).is_some() {
             continue;
         }
-        let held = process.runtime.memory();
+        let held = process.runtime.heap_size();
         assert!(held < 64 << 10, "{name}: {held}");
     }
 }

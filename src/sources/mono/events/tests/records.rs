@@ -1,7 +1,7 @@
 //! Event records.
 
 use super::kit::{Params, Process, collection};
-use crate::model::Stamp;
+use crate::model::{HeapSize, Stamp};
 use crate::sources::mono::limits::{RECORD_STACK, RECORDS_A_SECOND, WAITING_RECORDS};
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Act, Event, monitor};
@@ -125,7 +125,7 @@ fn stacks_and_waiting_records_are_bounded() {
             p.event(1, second * SECOND + n, Event::Throw { object: 8, frames: &frames });
         }
     }
-    let held = p.runtime.memory();
+    let held = p.runtime.heap_size();
     assert!(held < WAITING_RECORDS * (33 * 8 + 128) + (64 << 10), "{held}");
     p.end();
     assert_eq!(p.seen.records().len(), 1 + WAITING_RECORDS);

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use bytes::BytesMut;
 
 use super::{captures, read, stream};
+use crate::model::HeapSize;
 use crate::sources::mono::mlpd::{BadBuffer, Buffer, Decoder, Event, Header, MlpdError, Visitor};
 
 /// A sum of all that is handed over.
@@ -65,7 +66,7 @@ fn pieces(bytes: &[u8], ends: impl Iterator<Item = usize>) -> Outcome {
         if let Err(error) = decoder.feed(&mut input, &mut sum) {
             return (sum.state(), decoder.offset(), Err(error));
         }
-        assert!(decoder.memory() < 64 << 10);
+        assert!(decoder.heap_size() < 64 << 10);
     }
     (sum.state(), decoder.offset(), Ok(()))
 }
