@@ -19,9 +19,6 @@ use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::heap_size;
 use crate::model::{HeapSize, Now};
 
-/// First bytes of the log profiler's stream, always little-endian.
-const MLPD: &[u8] = &MAGIC;
-
 /// The session of one connection or file.
 pub struct Front {
     /// Until the protocol is known the inspector: its time-outs are those of a silent peer.
@@ -70,8 +67,8 @@ impl Front {
         if self.undecided.is_none() {
             return true;
         }
-        let log = input.starts_with(MLPD) || input.starts_with(&GZIP);
-        if !log && (MLPD.starts_with(input) || GZIP.starts_with(input)) {
+        let log = input.starts_with(&MAGIC) || input.starts_with(&GZIP);
+        if !log && (MAGIC.starts_with(input) || GZIP.starts_with(input)) {
             return false;
         }
         if let Some(undecided) = self.undecided.take().filter(|_| log) {

@@ -6,15 +6,14 @@
 //! the oldest outstanding one. A control can name many counters, whose results arrive one by one;
 //! its answer is reported with the last of them.
 
-use crate::heap_size;
-use crate::model::HeapSize;
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
 use mono_counters::numbers::category_of_2014;
 
 use super::requests::{Agent, Permitted, Refusal, Request, Rules, Sampled};
-use crate::model::ControlId;
+use crate::heap_size;
+use crate::model::{ControlId, HeapSize};
 use crate::read::Order;
 use crate::sources::mono::counters::Counters;
 use crate::sources::mono::counters::pattern::Pattern;

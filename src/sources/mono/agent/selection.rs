@@ -8,7 +8,6 @@
 //! | B | Add missing counters by full name; the rest is not shown | Add by full name | not shown |
 //! | A, file | not shown | not possible | not shown |
 
-use crate::model::HeapSize;
 use std::collections::{BTreeSet, HashSet};
 
 use bytes::BytesMut;
@@ -18,7 +17,7 @@ use mono_counters::numbers::{bare_category, category_of_note};
 use super::queue::{Answer, Origin, PendingRequests, QueuedRequest, RequestQueue};
 use super::requests::{Agent, Refusal, Request};
 use crate::contract::Peer;
-use crate::model::ControlId;
+use crate::model::{ControlId, HeapSize};
 use crate::sources::mono::counters::pattern::Pattern;
 use crate::sources::mono::counters::{Counters, listed};
 use crate::sources::mono::limits;

@@ -12,11 +12,11 @@
 //!  A: Count ─▶ Headers ─▶ Stamp ─▶ Values ─▶ Stamp …
 //! ```
 
-use crate::heap_size;
 use mono_counters::message;
 use mono_counters::message::Status;
 use mono_counters::numbers::{Kind, Numbers, Space, Unit, Variance};
 
+use crate::heap_size;
 use crate::read::{Cursor, Order};
 use crate::sources::mono::counters::Header;
 use crate::sources::mono::limits;

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use mono_counters::numbers::{Numbers, Space};
+use mono_counters::numbers::{Numbers, Space, kind};
 
 use super::Access;
 use super::page::{Figures, PAGE, Page, Refusal, UserCounter, each, end, figures};
@@ -12,7 +12,7 @@ use crate::contract::Peer;
 use crate::heap_size;
 use crate::model::{Condition, HeapSize, MetricItem, Value};
 use crate::read::Order;
-use crate::sources::mono::counters::spec::{Description, Mapping};
+use crate::sources::mono::counters::spec::{Description, Mapping, USER_SECTION};
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Seat, Share, Shown, Stage, Sum, Tally, Way};
@@ -268,9 +268,7 @@ const fn stage(access: &Access, read: bool) -> Stage {
 
 /// What Mono calls the section.
 const SECTION: &str = "PerfCounters";
-const CATEGORY: u32 = 0x8000;
 const MONOTONIC: u32 = 1 << 28;
-const LONG: u32 = 3;
 const TIME: u32 = 2 << 24;
 
 /// What Mono's number of a type means.
@@ -285,7 +283,7 @@ enum Kind {
 }
 
 /// The order is that of docs/protocols/mono-shm.md 4.
-fn kind(number: u8) -> Kind {
+fn meaning(number: u8) -> Kind {
     match number {
         4..=10 | 14 | 23..=25 | 27 => Kind::Sum,
         12 | 13 | 15..=21 => Kind::Time,
@@ -380,12 +378,12 @@ fn name(key: &mut String, counter: &UserCounter<'_>) -> bool {
 }
 
 fn define(key: &str, number: u8, slot: u32, peer: &mut Peer) -> Known {
-    let (unit, variance) = match kind(number) {
+    let (unit, variance) = match meaning(number) {
         Kind::Number => (0, 0),
         Kind::Sum => (0, MONOTONIC),
         Kind::Time => (TIME, MONOTONIC),
     };
-    let numbers = Numbers { category: CATEGORY, kind: LONG, unit, variance };
+    let numbers = Numbers { category: USER_SECTION, kind: kind::LONG, unit, variance };
     let mapping = Mapping::of(Space::E3, numbers, key);
     let description = Description {
         space: Space::E3,

@@ -2,10 +2,10 @@
 //! them as two CONSTANT counters (docs/protocols/mono-counters.md section 6). Without these the
 //! operating system may know the process; else the connection or file names the peer.
 
-use crate::heap_size;
 use mono_counters::numbers::{Kind, Numbers, Space, section};
 
 use crate::contract::{Identity, SampleValue};
+use crate::heap_size;
 use crate::model::{Value, cut};
 use crate::sources::mono::process::{Said, tidy};
 

@@ -1,11 +1,11 @@
 //! Patterns of counters, `CATEGORY/NAME` with `*` for any text, as in `mono.select` and the
 //! controls.
 
-use crate::contract::Peer;
-use crate::heap_size;
 use mono_counters::numbers::bare_category;
 
+use crate::contract::Peer;
 use crate::events::glob;
+use crate::heap_size;
 
 /// One pattern. The first `/` ends the category, because names can contain slashes:
 /// `JIT/JIT/method_to_ir`.

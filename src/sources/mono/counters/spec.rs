@@ -140,9 +140,9 @@ impl Description {
     }
 }
 
-/// Where they are.
+/// Where the sums of counters over all processes of a program are.
 pub(crate) const TOTALS: Place = Place::Rows("program.counter", PROGRAMS);
-/// Begins their keys and persisted lines: no category is called so, and no space.
+/// Begins the keys and persisted lines of these sums: no category is called so, and no space.
 const PREFIX: &str = "total ";
 
 /// The sum of a metric over all processes of a program; `None`: it is no counter of integers.
@@ -175,11 +175,11 @@ pub(crate) fn restore(line: &str) -> Option<MetricSpec> {
 
 /// `MONO_COUNTER_PERFCOUNTERS`: the section of user-defined categories.
 pub(crate) const USER_SECTION: u32 = 1 << 15;
-/// Numbers of the metric, as the log profiler sends them: 64 bits without a unit, an instant value.
+/// Numbers of their counters, one for both ways that report them, as the log profiler sends them: 64 bits without a unit, an instant value.
 pub(crate) const USER_NUMBERS: Numbers =
     Numbers { category: USER_SECTION, kind: kind::LONG, unit: unit::RAW, variance: 0 };
 
-/// Name of the counter: its metric is `apm.mono.counter.perfcounters.<category>_<counter>`.
+/// Name of such a counter: its metric is `apm.mono.counter.perfcounters.<category>_<counter>`.
 pub(crate) fn user_name(category: &str, counter: &str) -> String {
     format!("{category}/{counter}")
 }

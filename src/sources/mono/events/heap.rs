@@ -1,7 +1,6 @@
 //! Objects of one process: what is allocated, by class, what heapshots find alive, the types of live
 //! objects by their addresses, and GC handles in use.
 
-use crate::heap_size;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -9,6 +8,7 @@ use foldhash::fast::RandomState;
 use super::rows::{Names, Pending, UNKNOWN, type_name};
 use crate::catalogue::OTHER;
 use crate::contract::{Counters, Peer};
+use crate::heap_size;
 use crate::runtimes::{Layout, bind, clean};
 use crate::sources::mono::limits::{LIVE_TYPES, MOVES, OBJECTS, TYPE_ROWS};
 use crate::sources::mono::metrics as m;

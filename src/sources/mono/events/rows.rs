@@ -1,12 +1,12 @@
 //! Rows of tables: of fixed names, and of ids whose names are known later.
 
-use crate::heap_size;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::{FixedState, RandomState};
 
 use crate::contract::Peer;
+use crate::heap_size;
 use crate::model::{RowItem, TableId};
 use crate::runtimes::{Layout, Rows, bind};
 use crate::sources::mono::limits::PENDING_IDS;

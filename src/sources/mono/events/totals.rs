@@ -1,12 +1,12 @@
 //! Figures of one process without rows of its own: what it has loaded, counters since its start, and
 //! what it adds to the sums of its program.
 
-use crate::heap_size;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
 use crate::contract::{Counters, Peer};
+use crate::heap_size;
 use crate::model::{MetricItem, RowItem, Value};
 use crate::sources::mono::limits::LIVE_THREADS;
 use crate::sources::mono::metrics as m;

@@ -1,11 +1,11 @@
 //! From bytes to the header and to buffers (docs/protocols/mono-mlpd.md 1, 2).
 
-use crate::heap_size;
 use bytes::{Buf, BytesMut};
 
 use super::cursor::Cursor;
 use super::decode::{self, Addresses, List};
 use super::{Buffer, MlpdError, Stop, Visitor};
+use crate::heap_size;
 use crate::read;
 use crate::sources::mono::limits;
 

@@ -4,13 +4,13 @@
 //!  bytes ─▶ unzip ─▶ frames (whole buffers; holes are skipped) ─▶ Decoder ─▶ Visitor
 //! ```
 
-use crate::heap_size;
-use crate::model::HeapSize;
 use bytes::{Buf, BytesMut};
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::decoder::{BUFFER, HEAD};
-use super::{Decoder, Header, MAGIC, MlpdError, Visitor};
+use super::{Decoder, GZIP, Header, MAGIC, MlpdError, Visitor};
+use crate::heap_size;
+use crate::model::HeapSize;
 use crate::sources::mono::limits;
 
 /// As [`Decoder`], for files: gzip streams are unzipped, and what lies between two buffers is
@@ -207,8 +207,6 @@ impl Frames {
     }
 }
 
-/// First bytes of a gzip stream: the log profiler with its option `zip`.
-pub(in crate::sources::mono) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Bytes of the fixed part of a member's header.
 const MEMBER: usize = 10;
 /// Bytes of sum and length behind a member.

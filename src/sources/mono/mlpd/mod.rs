@@ -17,7 +17,9 @@ mod tests;
 
 pub use decoder::{Decoder, Header, MAGIC};
 pub use file::FileDecoder;
-pub(super) use file::GZIP;
+
+/// First bytes of a gzip stream: the log profiler with its option `zip`.
+pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Events of a collection ([`Event::Gc`]).
 pub mod gc {

@@ -1,12 +1,12 @@
 //! What is known of a process, by the host and by what it says of itself, and the name of its program.
 
-use crate::heap_size;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::heap_size;
 use crate::read::glob;
 
 /// A process of this host: an id that is used again has another start time.

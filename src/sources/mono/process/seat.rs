@@ -1,7 +1,6 @@
 //! One way that a process is seen by now: what it feeds, what it has said of the program's sums, and
 //! what it shows of the process.
 
-use crate::heap_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -9,6 +8,7 @@ use super::facts::{Facts, Key};
 use super::processes::Processes;
 use super::{Share, Stage, Way};
 use crate::contract::{Identity, Peer};
+use crate::heap_size;
 use crate::model::{Value, cut};
 use crate::sources::mono::metrics as m;
 

@@ -1,14 +1,14 @@
 //! The state of one stream beside its decoder: what each event is for, and what of it reaches the
 //! metrics when.
 
-use crate::heap_size;
 use std::time::Duration;
 
 use super::clock::Clock;
 use super::counters::{Feeds, StreamCounters};
 use super::names::Names;
 use crate::contract::Peer;
-use crate::model::{MetricItem, Now, Value};
+use crate::heap_size;
+use crate::model::{Now, Value};
 use crate::sources::mono::counters::updates::Updates;
 use crate::sources::mono::events::{Profile, Runtime};
 use crate::sources::mono::limits;
@@ -172,7 +172,9 @@ impl State {
             (m::HOLES, holes),
             (m::DUPLICATE, std::mem::take(&mut self.counters.duplicates)),
         ] {
-            count(item, more, peer);
+            if more > 0 {
+                peer.add(item, more);
+            }
         }
         if let Some(reason) = reason {
             peer.error(&format!("the rest of a buffer is lost: {reason}"));
@@ -208,12 +210,6 @@ impl State {
         for thread in std::mem::replace(&mut self.ended_before, ended) {
             self.names.forget_thread(thread);
         }
-    }
-}
-
-fn count(item: MetricItem, more: u64, peer: &mut Peer) {
-    if more > 0 {
-        peer.add(item, more);
     }
 }
 
