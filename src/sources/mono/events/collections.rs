@@ -9,10 +9,11 @@
 //! whole minor collection), END in the second. A pause without either is none of a collection. The
 //! generation of the other steps means nothing.
 
-use super::rows::Fixed;
-use crate::contract::{Counters, Peer};
+use super::figures::Figures;
+use super::rows::{Fixed, Flush};
+use crate::contract::{Histogram, Peer};
 use crate::heap_size;
-use crate::runtimes::{Histogram, Longest, Open};
+use crate::runtimes::{Layout, Open};
 use crate::sources::mono::limits::PAUSES;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::gc;
@@ -22,6 +23,15 @@ const GENERATIONS: [&str; 2] = ["gen0", "gen1"];
 /// Rows of the table of kinds.
 const KINDS: [&str; 5] = ["minor", "major", "major_start", "major_finish", "other"];
 
+const BY_GENERATION: Layout<2> =
+    Layout { table: m::GENERATIONS, items: [m::GC_COUNT, m::GC_TIME], label: "generation" };
+const BY_KIND: Layout<2> =
+    Layout { table: m::PAUSE_KINDS, items: [m::PAUSE_TOTAL, m::PAUSE_COUNT], label: "kind" };
+const LENGTHS: Histogram =
+    Histogram { edges: &m::PAUSE_EDGES, item: m::PAUSES, names: m::pause_buckets };
+
+/// Nanoseconds in a microsecond.
+pub(super) const US: u64 = 1000;
 /// Longest time of a program's end, in ns.
 const ENDING: u64 = 5_000_000_000;
 
@@ -91,14 +101,10 @@ pub(super) struct Collections {
     waiting: Vec<Pause>,
     generations: Fixed<2, 2>,
     kinds: Fixed<5, 2>,
-    histogram: Histogram<{ m::PAUSE_EDGES.len() }>,
-    longest: Longest,
-    /// End and length of the last pause, and whether it is unreported.
-    last: Option<(u64, u64)>,
-    changed: bool,
+    /// End of the last pause.
+    last: Option<u64>,
     /// Time and size of the heap's last change.
     heap: Option<(u64, u64)>,
-    resized: bool,
 }
 
 heap_size!(Collections { open, waiting });
@@ -109,28 +115,19 @@ impl Default for Collections {
             open: Open::default(),
             halves: [None; 2],
             waiting: Vec::new(),
-            generations: Fixed::new(
-                m::GENERATIONS,
-                "generation",
-                GENERATIONS,
-                [m::GC_COUNT, m::GC_TIME],
-            ),
-            kinds: Fixed::new(m::PAUSE_KINDS, "kind", KINDS, [m::PAUSE_TOTAL, m::PAUSE_COUNT]),
-            histogram: Histogram::new(&m::PAUSE_EDGES, m::PAUSES, m::pause_buckets),
-            longest: Longest::new(m::PAUSE_MAX),
+            generations: Fixed::new(BY_GENERATION, GENERATIONS),
+            kinds: Fixed::new(BY_KIND, KINDS),
             last: None,
-            changed: false,
             heap: None,
-            resized: false,
         }
     }
 }
 
 impl Collections {
     /// All rows exist.
-    pub(super) fn start(&mut self, owner: &str, peer: &mut Peer) {
-        self.generations.start(owner, peer);
-        self.kinds.start(owner, peer);
+    pub(super) fn start(&mut self) {
+        self.generations.start();
+        self.kinds.start();
     }
 
     /// A step of a collection.
@@ -195,11 +192,11 @@ impl Collections {
     }
 
     /// The heap has this size now.
-    pub(super) fn resize(&mut self, time: u64, size: u64, figures: &mut Counters) {
+    pub(super) fn resize(&mut self, time: u64, size: u64, figures: &mut Figures) {
         figures.add(m::HEAP_RESIZES, 1);
         if self.heap.is_none_or(|(before, _)| before <= time) {
             self.heap = Some((time, size));
-            self.resized = true;
+            figures.set(m::HEAP_TOTAL, size);
         }
     }
 
@@ -211,14 +208,15 @@ impl Collections {
     /// Counts the pauses up to a time. `ending`: when the program began to end: the last
     /// collection waits up to a second for the profiler's own thread, which is no pause of the
     /// program. One that goes on for longer than [`ENDING`] does not end.
-    pub(super) fn settle(
+    pub(super) fn pauses(
         &mut self,
         until: Option<u64>,
         ending: Option<u64>,
-        figures: &mut Counters,
+        figures: &mut Figures,
+        peer: &mut Peer,
         mut counted: impl FnMut(&Pause),
     ) {
-        let Self { waiting, kinds, histogram, longest, last, changed, .. } = self;
+        let Self { waiting, kinds, last, .. } = self;
         waiting.retain(|pause| {
             if until.is_some_and(|until| pause.ended > until) {
                 return true;
@@ -229,35 +227,22 @@ impl Collections {
                 return false;
             }
             kinds.add(pause.kind, [pause.length, 1]);
-            histogram.add(pause.length);
-            longest.add(pause.length);
+            peer.count_range(&LENGTHS, pause.length / US);
+            peer.longest(m::PAUSE_MAX, pause.length);
             figures.add(m::SUSPENSION, pause.suspension);
-            if last.is_none_or(|(ended, _)| ended <= pause.ended) {
-                *last = Some((pause.ended, pause.length));
+            if last.is_none_or(|ended| ended <= pause.ended) {
+                *last = Some(pause.ended);
+                figures.set(m::PAUSE_LAST, pause.length);
             }
-            *changed = true;
             counted(pause);
             false
         });
     }
 
-    /// Reports what has changed since the last report.
-    pub(super) fn report(&mut self, owner: &str, peer: &mut Peer) {
-        self.generations.report(owner, peer);
-        self.kinds.report(owner, peer);
-        self.histogram.report(peer);
-        if let Some((_, last)) = self.last.filter(|_| std::mem::take(&mut self.changed)) {
-            peer.set(m::PAUSE_LAST, last);
-            self.longest.report(peer);
-        }
-        if let Some((_, size)) = self.heap.filter(|_| std::mem::take(&mut self.resized)) {
-            peer.set(m::HEAP_TOTAL, size);
-        }
-    }
-
-    /// A second has passed.
-    pub(super) fn tick(&mut self, now: std::time::Duration, peer: &mut Peer) {
-        self.longest.tick(now, peer);
+    /// A flush has been read, or a part of it.
+    pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
+        self.generations.settle(flush, peer);
+        self.kinds.settle(flush, peer);
     }
 
     /// Events are lost: what is open may have ended.

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::rows::{Names, Pending, UNKNOWN, type_name};
+use super::figures::Figures;
+use super::rows::{Flush, Pending, UNKNOWN};
 use crate::catalogue::OTHER;
-use crate::contract::{Counters, Peer};
+use crate::contract::Peer;
 use crate::heap_size;
 use crate::runtimes::{Layout, bind, clean};
 use crate::sources::mono::limits::{LIVE_TYPES, MOVES, OBJECTS, TYPE_ROWS};
@@ -19,7 +20,7 @@ const LAYOUT: Layout<2> = Layout {
     label: "type",
 };
 
-/// Sums of allocations since the last report.
+/// Sums of allocations since the last flush.
 #[derive(Debug)]
 pub(super) struct Allocations {
     bytes: u64,
@@ -60,19 +61,12 @@ impl Allocations {
         }
     }
 
-    /// Reports the sums since the last report.
-    pub(super) fn report(
-        &mut self,
-        (owner, version): (&str, u8),
-        force: bool,
-        (figures, names): (&mut Counters, &dyn Names),
-        peer: &mut Peer,
-    ) {
+    /// A flush has been read, or a part of it.
+    pub(super) fn settle(&mut self, flush: Flush<'_>, figures: &mut Figures, peer: &mut Peer) {
         figures.add(m::ALLOC_BYTES, std::mem::take(&mut self.bytes));
         figures.add(m::ALLOC_OBJECTS, std::mem::take(&mut self.objects));
         self.store();
-        let kind = |id: &u64| type_name(names, version, *id).map(str::to_owned);
-        self.types.report(owner, force, kind, peer);
+        self.types.settle(flush, |id| flush.kind(*id).map(str::to_owned), peer);
     }
 
     /// Nothing waits for a name.
@@ -90,7 +84,7 @@ type ByType = HashMap<u64, Sums, RandomState>;
 pub(super) struct Heap {
     /// The shot that is being taken.
     open: Option<ByType>,
-    /// The last shot that is complete, until it is reported.
+    /// The last shot that is complete, until it is shown.
     complete: Option<ByType>,
     /// Rows that have values.
     rows: u32,
@@ -114,7 +108,7 @@ impl Heap {
         *objects += 1;
     }
 
-    pub(super) fn end(&mut self, figures: &mut Counters) {
+    pub(super) fn end(&mut self, figures: &mut Figures) {
         if let Some(open) = self.open.take() {
             self.complete = Some(open);
             figures.add(m::HEAP_SHOTS, 1);
@@ -126,19 +120,13 @@ impl Heap {
         self.open = None;
     }
 
-    /// Reports the last shot, when all its types have names.
-    pub(super) fn report(
-        &mut self,
-        (owner, version): (&str, u8),
-        force: bool,
-        names: &dyn Names,
-        peer: &mut Peer,
-    ) {
+    /// A flush has been read, or a part of it: shows the last shot, when all its types have names.
+    pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
         let Some(complete) = &self.complete else { return };
         let mut by_name: HashMap<&str, Sums, RandomState> = HashMap::default();
         for (kind, (bytes, objects)) in complete {
-            let name = type_name(names, version, *kind);
-            if name.is_none() && !force {
+            let name = flush.kind(*kind);
+            if name.is_none() && !flush.force {
                 return;
             }
             let sums = by_name.entry(name.unwrap_or(UNKNOWN)).or_default();
@@ -164,7 +152,7 @@ impl Heap {
         }
         self.rows = 0;
         for (slot, (name, (bytes, objects))) in (0..).zip(largest) {
-            bind(m::LIVE_TYPES, owner, slot, ("type", &clean(name)), peer);
+            bind(m::LIVE_TYPES, flush.owner, slot, ("type", &clean(name)), peer);
             peer.row_set(slot, m::LIVE_BYTES, bytes);
             peer.row_set(slot, m::LIVE_OBJECTS, objects);
             self.rows = slot + 1;
@@ -200,8 +188,8 @@ impl Handles {
         }
     }
 
-    /// Reports what has changed.
-    pub(super) fn report(&mut self, owner: &str, peer: &mut Peer) {
+    /// A flush has been read, or a part of it: shows what has changed.
+    pub(super) fn settle(&mut self, owner: &str, peer: &mut Peer) {
         if !std::mem::take(&mut self.changed) {
             return;
         }

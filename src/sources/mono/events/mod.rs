@@ -2,39 +2,38 @@
 //! allocations, the heap and the profile of one process (docs/protocols/mono-mlpd.md 5, 6).
 //!
 //! ```text
-//!  mlpd::Event ─▶ Runtime ─┬▶ collections, sites, heap, totals ──────┐
+//!  mlpd::Event ─▶ Runtime ─┬▶ collections, sites, heap, figures ─────┐
 //!                          └▶ records (gc, exception, contention) ──┴▶ peer
 //!              ─▶ Profile ──────────────────────────────▶ peer
 //! ```
 //!
 //! A profiler writes the buffers of all threads once a second, not in the order of time, and a
 //! mark behind them. Sums count at once; whatever needs a name or the order of time waits for the
-//! mark. [`Runtime::report`] hands both over.
+//! mark. [`Runtime::settle`] hands both over.
 
 mod collections;
+mod figures;
 mod heap;
 mod profile;
 mod records;
 mod rows;
 mod sites;
-mod totals;
 
+pub(crate) use figures::jit_item;
 pub(crate) use profile::Profile;
 pub(crate) use rows::Names;
-pub(crate) use totals::jit_item;
-
-use crate::heap_size;
-use std::time::Duration;
 
 use self::collections::Collections;
+use self::figures::{Figures, Program, Threads};
 use self::heap::{Allocations, Handles, Heap, Objects};
 use self::records::Records;
+use self::rows::Flush;
 use self::sites::{Exceptions, Locks};
-use self::totals::{Program, Threads, Totals};
 use super::metrics as m;
 use super::mlpd::{Event, Header, gc, monitor};
 use super::process::Tally;
-use crate::contract::{Counters, Peer};
+use crate::contract::Peer;
+use crate::heap_size;
 use crate::model::{MetricItem, Stamp};
 
 /// Ticks that something may wait for its name or for the end of a flush.
@@ -47,7 +46,7 @@ pub(crate) struct Runtime {
     owner: Box<str>,
     version: u8,
     options: Options,
-    figures: Counters,
+    figures: Figures,
     gc: Collections,
     exceptions: Exceptions,
     locks: Locks,
@@ -57,7 +56,6 @@ pub(crate) struct Runtime {
     threads: Threads,
     handles: Handles,
     records: Records,
-    totals: Totals,
     program: Program,
     /// All events up to this time have come.
     complete: Option<u64>,
@@ -65,7 +63,18 @@ pub(crate) struct Runtime {
     waits: u8,
 }
 
-heap_size!(Runtime { owner, gc, exceptions, locks, alloc, objects, heap, threads, records });
+heap_size!(Runtime {
+    owner,
+    figures,
+    gc,
+    exceptions,
+    locks,
+    alloc,
+    objects,
+    heap,
+    threads,
+    records
+});
 
 impl Runtime {
     /// The header of a stream.
@@ -97,10 +106,10 @@ impl Runtime {
             }
         }
         if all.gc {
-            self.gc.start(owner, peer);
+            self.gc.start();
         }
         if all.exception {
-            self.exceptions.start(owner, peer);
+            self.exceptions.start();
         }
     }
 
@@ -164,9 +173,9 @@ impl Runtime {
             Event::FinalizeEnd { .. } => figures.add(m::FINALIZED, 1),
             Event::HeapStart => self.heap.begin(),
             Event::HeapEnd => self.heap.end(figures),
-            Event::Class { act, .. } => self.threads.classes.act(act),
-            Event::Assembly { act, .. } => self.threads.assemblies.act(act),
-            Event::Domain { act, .. } => self.threads.domains.act(act),
+            Event::Class { act, .. } => self.threads.act(m::CLASSES, act),
+            Event::Assembly { act, .. } => self.threads.act(m::ASSEMBLIES, act),
+            Event::Domain { act, .. } => self.threads.act(m::DOMAINS, act),
             Event::Thread { act, id, name } => {
                 self.threads.thread(time, act, id, name, figures);
                 self.records.thread(time, act, id, name);
@@ -179,13 +188,17 @@ impl Runtime {
 
     /// A counter of the stream that is a metric with a name of its own, since the start of the process.
     pub(crate) fn total(&mut self, item: MetricItem, value: u64) {
-        self.totals.set(item, value);
+        self.figures.set(item, value);
     }
 
-    /// Whether this way feeds exceptions and compiled methods, which others count too: the one
-    /// that begins to feed them sets its own total.
+    /// Adds to a counter of the stream itself.
+    pub(crate) fn count(&mut self, item: MetricItem, more: u64) {
+        self.figures.add(item, more);
+    }
+
+    /// Whether this way feeds exceptions and compiled methods, which others count too.
     pub(crate) const fn feeds(&mut self, exceptions: bool, methods: bool) {
-        self.totals.feeds = [exceptions, methods];
+        self.figures.feeds(exceptions, methods);
     }
 
     /// Events are lost: what is open may have ended.
@@ -196,20 +209,9 @@ impl Runtime {
         self.objects.forget();
     }
 
-    /// Reports what has changed: when what came was read, and its instance is known.
-    pub(crate) fn report(
-        &mut self,
-        names: &dyn Names,
-        stamp: &dyn Fn(u64) -> Stamp,
-        peer: &mut Peer,
-    ) {
-        self.hand_over(false, names, stamp, peer);
-    }
-
-    /// A second has passed: nothing waits for ever. `now`: the monotonic clock.
+    /// A second has passed: nothing waits for ever.
     pub(crate) fn tick(
         &mut self,
-        now: Duration,
         names: &dyn Names,
         stamp: &dyn Fn(u64) -> Stamp,
         peer: &mut Peer,
@@ -220,16 +222,12 @@ impl Runtime {
         if force {
             self.waits = 0;
         }
-        self.hand_over(force, names, stamp, peer);
-        self.gc.tick(now, peer);
+        self.settle(force, names, stamp, peer);
     }
 
-    /// The stream has ended: nothing more will come.
-    pub(crate) fn end(&mut self, names: &dyn Names, stamp: &dyn Fn(u64) -> Stamp, peer: &mut Peer) {
-        self.hand_over(true, names, stamp, peer);
-    }
-
-    fn hand_over(
+    /// What came was read: tells what has changed, once the instance is known. `force`: nothing
+    /// more will come.
+    pub(crate) fn settle(
         &mut self,
         force: bool,
         names: &dyn Names,
@@ -240,31 +238,29 @@ impl Runtime {
             return;
         }
         let until = self.complete.filter(|_| !force);
-        let Self { owner, version, figures, gc, records, program, .. } = self;
-        let (whose, version): (_, u8) = ((&**owner, *version), *version);
+        let Self { owner, figures, gc, records, program, .. } = self;
+        let flush = Flush { owner, names, version: self.version, force };
         if force || until.is_some() {
             let heap = gc.heap();
-            let ending = self.threads.ending();
-            gc.settle(until, ending, figures, |pause| {
+            gc.pauses(until, self.threads.ending(), figures, peer, |pause| {
                 program.add(m::PROGRAM_PAUSE_COUNT, 1);
                 program.add(m::PROGRAM_PAUSE_TOTAL, pause.length);
                 records.pause(pause, heap);
             });
-            records.report(until, version, names, stamp, peer);
+            records.settle(until, flush, stamp, peer);
         }
-        gc.report(owner, peer);
-        self.exceptions.report(whose, force, names, peer);
-        self.locks.report(owner, force, names, peer);
-        self.alloc.report(whose, force, (figures, names), peer);
-        self.heap.report(whose, force, names, peer);
-        self.handles.report(owner, peer);
-        self.threads.report(peer);
-        figures.report(peer);
+        gc.settle(flush, peer);
+        self.exceptions.settle(flush, peer);
+        self.locks.settle(flush, peer);
+        self.alloc.settle(flush, figures, peer);
+        self.heap.settle(flush, peer);
+        self.handles.settle(owner, peer);
+        self.threads.settle(figures);
         if self.options.exception || self.exceptions.thrown > 0 {
-            self.totals.set(m::EXCEPTIONS, self.exceptions.thrown);
+            figures.set(m::EXCEPTIONS, self.exceptions.thrown);
         }
-        self.totals.report(peer);
-        self.program.report(peer);
+        figures.settle(peer);
+        program.settle(peer);
     }
 
     /// Nothing waits.

@@ -17,7 +17,7 @@ use crate::contract::Peer;
 use crate::heap_size;
 use crate::meter::folded;
 use crate::model::{HeapSize, RowItem};
-use crate::runtimes::bind;
+use crate::runtimes::Layout;
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::Header;
@@ -31,7 +31,6 @@ pub(crate) struct Profile {
     rate: Rate,
     hits: Hits,
     named: Named,
-    bound: bool,
 }
 
 heap_size!(Profile { owner, program, hits, named });
@@ -46,7 +45,7 @@ impl Profile {
     pub(crate) fn start(&mut self, owner: &str, program: &str, peer: &mut Peer) {
         (self.owner, self.program) = (owner.into(), program.into());
         if self.rate.is_on() {
-            self.bind(peer);
+            self.states([0; State::ALL.len()], peer);
         }
     }
 
@@ -58,37 +57,32 @@ impl Profile {
         self.hits.add(thread, frames);
     }
 
-    /// Reports the time of the samples so far: at the end of a flush, when all names have come.
-    pub(crate) fn report(&mut self, names: &dyn Names, peer: &mut Peer) {
+    /// A flush has been read, when all names have come: tells the time of the samples so far.
+    pub(crate) fn settle(&mut self, names: &dyn Names, peer: &mut Peer) {
         if self.owner.is_empty() || (self.hits.is_empty() && self.named.is_empty()) {
             return;
         }
         self.weigh(names);
         let named = std::mem::take(&mut self.named);
-        self.bind(peer);
-        for (slot, hits) in (0..).zip(named.states) {
-            if hits > 0 {
-                peer.row_add(slot, m::STATE_SAMPLES, hits);
-            }
-        }
-        named.report(&self.program, peer);
+        self.states(named.states, peer);
+        named.tell(&self.program, peer);
     }
 
     fn weigh(&mut self, names: &dyn Names) {
         std::mem::take(&mut self.hits).weigh(self.rate, names, &mut self.named);
     }
 
-    /// The rows of states, those of 0 included.
-    fn bind(&mut self, peer: &mut Peer) {
-        if std::mem::replace(&mut self.bound, true) {
-            return;
-        }
-        for (slot, state) in (0..).zip(State::ALL) {
-            bind(m::SAMPLE_STATES, &self.owner, slot, ("state", state.name()), peer);
-            peer.row_add(slot, m::STATE_SAMPLES, 0);
+    /// Adds to the rows of states, which exist all from then on.
+    fn states(&self, hits: [u64; State::ALL.len()], peer: &mut Peer) {
+        for (state, hits) in State::ALL.into_iter().zip(hits) {
+            let name = |key: &mut String| key.push_str(state.name());
+            STATES.count(&self.owner, state as u64, [hits], peer, name);
         }
     }
 }
+
+const STATES: Layout<1> =
+    Layout { table: m::SAMPLE_STATES, items: [m::STATE_SAMPLES], label: "state" };
 
 /// Samples in the order of the stream.
 #[derive(Debug, Default)]
@@ -265,7 +259,7 @@ impl Named {
     }
 
     /// Adds the time to rows.
-    fn report(self, program: &str, peer: &mut Peer) {
+    fn tell(self, program: &str, peer: &mut Peer) {
         let mut stacks: Vec<(String, u64)> = self.stacks.into_iter().collect();
         stacks.sort_unstable_by(|(a, s), (b, t)| t.cmp(s).then_with(|| a.cmp(b)));
         let program = program.replace([',', ' '], ";");
@@ -296,7 +290,7 @@ fn room<T: Default>(sums: &mut ByName<T>, name: String) -> Option<&mut T> {
     (!full).then(|| sums.entry(name).or_default())
 }
 
-/// Binds a row for this report and adds to it. `name` `None`: of all that have none.
+/// Binds a row for this flush and adds to it. `name` `None`: of all that have none.
 fn row(slot: u32, name: Option<&str>, more: &[(RowItem, u64)], peer: &mut Peer) {
     let Some((first, _)) = more.first() else { return };
     peer.row(first.table(), slot, name);

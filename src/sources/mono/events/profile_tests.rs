@@ -64,7 +64,7 @@ impl Visitor for Reading {
             }
             Event::Hit { thread, frames, .. } => self.profile.hit(thread, frames, &self.methods),
             // Each flush ends with such a point.
-            Event::Sync { .. } => self.profile.report(&self.methods, &mut self.rows),
+            Event::Sync { .. } => self.profile.settle(&self.methods, &mut self.rows),
             _ => {}
         }
         self.events += 1;
@@ -83,7 +83,7 @@ fn capture(name: &str) -> Reading {
         events: 0,
     };
     Decoder::new().feed(&mut BytesMut::from(&bytes[..]), &mut reading).unwrap();
-    reading.profile.report(&reading.methods, &mut reading.rows);
+    reading.profile.settle(&reading.methods, &mut reading.rows);
     reading
 }
 
@@ -156,7 +156,7 @@ fn wall_time_counts_each_thread() {
             profile.hit(8, &[2, 1], &methods);
             profile.hit(9, &[], &methods);
         }
-        profile.report(&methods, &mut rows);
+        profile.settle(&methods, &mut rows);
         assert_eq!(sum(&rows, m::STACK_SAMPLES), time * 1_000_000, "{options}");
         assert_eq!(of(&rows, m::METHOD_TOTAL, "N.C.M1"), time * 1_000_000, "{options}");
         assert_eq!(sum(&rows, m::STATE_SAMPLES), 9);
@@ -176,7 +176,7 @@ fn late_samples_make_no_time() {
         };
         order.iter().for_each(|thread| profile.hit(*thread, &[*thread], &methods));
     }
-    profile.report(&methods, &mut rows);
+    profile.settle(&methods, &mut rows);
     let all = sum(&rows, m::STACK_SAMPLES);
     assert!(within(all, 300 * 10_000_000, 1), "{all}");
 }
@@ -186,7 +186,7 @@ fn recursion_counts_once() {
     let (mut profile, methods, mut rows) = (profile("log:sample"), methods(2), recorded());
     profile.start("p:1", "p", &mut rows);
     profile.hit(1, &[2, 1, 2, 1], &methods);
-    profile.report(&methods, &mut rows);
+    profile.settle(&methods, &mut rows);
     assert_eq!(of(&rows, m::METHOD_TOTAL, "N.C.M2"), 10_000_000);
     assert_eq!(of(&rows, m::METHOD_SELF, "N.C.M2"), 10_000_000);
     assert_eq!(of(&rows, m::METHOD_SELF, "N.C.M1"), 0);
@@ -198,7 +198,7 @@ fn recursion_counts_once() {
 fn without_samples_there_are_no_rows() {
     let (mut profile, mut rows) = (profile("log:nodefaults,counter"), recorded());
     profile.start("p:1", "p", &mut rows);
-    profile.report(&methods(1), &mut rows);
+    profile.settle(&methods(1), &mut rows);
     assert!(rows.log().rows.is_empty());
 }
 
@@ -218,7 +218,7 @@ fn hostile_stacks_are_bounded() {
         }
     }
     profile.start("p:1", "p", &mut rows);
-    profile.report(&methods, &mut rows);
+    profile.settle(&methods, &mut rows);
     assert_eq!(sum(&rows, m::STACK_SAMPLES), count * 10_000_000);
     assert!(of(&rows, m::STACK_SAMPLES, "other") > 0);
     assert!(rows.log().rows.len() < 3 * limits::PROFILE_NAMES);

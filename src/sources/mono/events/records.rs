@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::collections::Pause;
-use super::rows::{Names, UNKNOWN, site, type_name};
+use super::figures::Figures;
+use super::rows::{Flush, Names, UNKNOWN, site};
 use super::sites::{Waited, waiting};
-use crate::contract::{Counters, EventParam, Peer};
+use crate::contract::{EventParam, Peer};
 use crate::events::flags::POINT;
 use crate::heap_size;
 use crate::model::{EventKindId, HeapSize, Stamp, cut};
@@ -125,7 +126,7 @@ pub(super) struct Records {
 heap_size!(Records { namings, each waiting });
 
 impl Records {
-    fn add(&mut self, record: Record, figures: &mut Counters) {
+    fn add(&mut self, record: Record, figures: &mut Figures) {
         if self.waiting.len() < WAITING_RECORDS {
             self.waiting.push(record);
         } else {
@@ -155,7 +156,7 @@ impl Records {
         (thread, time): (u64, u64),
         frames: &[u64],
         kind: Option<u64>,
-        figures: &mut Counters,
+        figures: &mut Figures,
     ) {
         if !self.exceptions.allows(time) {
             return figures.add(m::MISSED, 1);
@@ -171,7 +172,7 @@ impl Records {
         waited: Waited,
         kind: Option<u64>,
         failed: bool,
-        figures: &mut Counters,
+        figures: &mut Figures,
     ) {
         let Waited { duration, object, frames } = waited;
         if duration < CONTENTION_RECORD {
@@ -185,11 +186,10 @@ impl Records {
     }
 
     /// Hands over the records up to a time, in the order of their times.
-    pub(super) fn report(
+    pub(super) fn settle(
         &mut self,
         until: Option<u64>,
-        version: u8,
-        names: &dyn Names,
+        flush: Flush<'_>,
         stamp: &dyn Fn(u64) -> Stamp,
         peer: &mut Peer,
     ) {
@@ -199,8 +199,8 @@ impl Records {
             None => self.waiting.len(),
         };
         for record in self.waiting.drain(..due) {
-            let thread = self.namings.get(record.thread, record.time, names);
-            emit(&record, thread, version, names, stamp(record.time), peer);
+            let thread = self.namings.get(record.thread, record.time, flush.names);
+            emit(&record, thread, flush, stamp(record.time), peer);
         }
         self.namings.forget(until.unwrap_or(u64::MAX));
         if self.waiting.is_empty() {
@@ -214,17 +214,11 @@ impl Records {
     }
 }
 
-fn emit(
-    record: &Record,
-    name: Option<&str>,
-    version: u8,
-    names: &dyn Names,
-    stamp: Stamp,
-    peer: &mut Peer,
-) {
+fn emit(record: &Record, name: Option<&str>, flush: Flush<'_>, stamp: Stamp, peer: &mut Peer) {
     let Record { thread, what, frames, .. } = record;
+    let names = flush.names;
     let mut params = Vec::with_capacity(10);
-    let kind_of = |kind: &Option<u64>| kind.and_then(|kind| type_name(names, version, kind));
+    let kind_of = |kind: &Option<u64>| kind.and_then(|kind| flush.kind(kind));
     let (place, lock, kind);
     match what {
         What::Gc { pause, after } => {

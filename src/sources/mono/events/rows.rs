@@ -7,70 +7,73 @@ use foldhash::fast::{FixedState, RandomState};
 
 use crate::contract::Peer;
 use crate::heap_size;
-use crate::model::{RowItem, TableId};
-use crate::runtimes::{Layout, Rows, bind};
+use crate::runtimes::Layout;
 use crate::sources::mono::limits::PENDING_IDS;
 
 /// For what has no name.
 pub(super) const UNKNOWN: &str = "?";
 
-/// Sums of counters in rows of fixed names, since the last report.
+/// What is known when a flush has been read, or a part of it.
+#[derive(Clone, Copy)]
+pub(super) struct Flush<'a> {
+    /// The instance.
+    pub(super) owner: &'a str,
+    pub(super) names: &'a dyn Names,
+    /// Data version of the stream.
+    pub(super) version: u8,
+    /// What has no name now never gets one.
+    pub(super) force: bool,
+}
+
+impl<'a> Flush<'a> {
+    /// Name of the type of an object.
+    pub(super) fn kind(self, id: u64) -> Option<&'a str> {
+        if self.version >= VTABLES { self.names.class_of(id) } else { self.names.class(id) }
+    }
+
+    /// Adds to the row of a name.
+    fn count<const N: usize>(
+        self,
+        layout: &Layout<N>,
+        name: &str,
+        more: [u64; N],
+        peer: &mut Peer,
+    ) {
+        let hash = FixedState::default().hash_one(name);
+        layout.count(self.owner, hash, more, peer, |key| key.push_str(name));
+    }
+}
+
+/// Sums of rows of fixed names, since the last flush.
 #[derive(Debug)]
 pub(super) struct Fixed<const R: usize, const N: usize> {
-    table: TableId,
-    label: &'static str,
+    layout: Layout<N>,
     names: [&'static str; R],
-    items: [RowItem; N],
-    sums: [[u64; N]; R],
-    touched: bool,
-    bound: bool,
+    /// `None`: nothing was counted.
+    sums: Option<[[u64; N]; R]>,
 }
 
 impl<const R: usize, const N: usize> Fixed<R, N> {
-    /// `label`: the instance label that has the name.
-    pub(super) const fn new(
-        table: TableId,
-        label: &'static str,
-        names: [&'static str; R],
-        items: [RowItem; N],
-    ) -> Self {
-        Self { table, label, names, items, sums: [[0; N]; R], touched: false, bound: false }
+    pub(super) const fn new(layout: Layout<N>, names: [&'static str; R]) -> Self {
+        Self { layout, names, sums: None }
+    }
+
+    /// All rows exist from the next flush on, those of 0 included.
+    pub(super) fn start(&mut self) -> &mut [[u64; N]; R] {
+        self.sums.get_or_insert([[0; N]; R])
     }
 
     /// Adds to a row.
     pub(super) fn add(&mut self, row: usize, more: [u64; N]) {
-        if let Some(sums) = self.sums.get_mut(row) {
-            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
-            self.touched = true;
+        if let Some(sums) = self.start().get_mut(row) {
+            add(sums, more);
         }
     }
 
-    /// All rows exist, those of 0 included.
-    pub(super) fn start(&mut self, owner: &str, peer: &mut Peer) {
-        if std::mem::replace(&mut self.bound, true) {
-            return;
-        }
-        for (slot, name) in (0..).zip(self.names) {
-            bind(self.table, owner, slot, (self.label, name), peer);
-            for item in self.items {
-                peer.row_add(slot, item, 0);
-            }
-        }
-    }
-
-    /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, owner: &str, peer: &mut Peer) {
-        if !std::mem::take(&mut self.touched) {
-            return;
-        }
-        self.start(owner, peer);
-        for (slot, sums) in (0..).zip(&mut self.sums) {
-            for (item, sum) in self.items.into_iter().zip(sums) {
-                let more = std::mem::take(sum);
-                if more > 0 {
-                    peer.row_add(slot, item, more);
-                }
-            }
+    /// A flush has been read.
+    pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
+        for (name, sums) in self.names.iter().zip(self.sums.take().into_iter().flatten()) {
+            flush.count(&self.layout, name, sums, peer);
         }
     }
 }
@@ -78,17 +81,17 @@ impl<const R: usize, const N: usize> Fixed<R, N> {
 /// Sums by key that become rows by name.
 #[derive(Debug)]
 pub(super) struct Pending<K, const N: usize> {
+    layout: Layout<N>,
     sums: HashMap<K, [u64; N], RandomState>,
     /// Sums of keys that never get a name.
     unknown: [u64; N],
-    rows: Rows<N>,
 }
 
-heap_size!([K, const N: usize] Pending<K, N> { sums, rows });
+heap_size!([K, const N: usize] Pending<K, N> { sums });
 
 impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
     pub(super) fn new(layout: Layout<N>) -> Self {
-        Self { sums: HashMap::default(), unknown: [0; N], rows: Rows::new(layout) }
+        Self { layout, sums: HashMap::default(), unknown: [0; N] }
     }
 
     /// Adds to the sums of a key; `None`: it has none.
@@ -103,33 +106,26 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
         add(known.unwrap_or(&mut self.unknown), more);
     }
 
-    /// Reports the sums whose keys have a name; all of them if `force`.
-    pub(super) fn report(
+    /// A flush has been read: counts the sums whose keys have a name.
+    pub(super) fn settle(
         &mut self,
-        owner: &str,
-        force: bool,
+        flush: Flush<'_>,
         name: impl Fn(&K) -> Option<String>,
         peer: &mut Peer,
     ) {
-        let Self { sums, unknown, rows } = self;
+        let Self { layout, sums, unknown } = self;
         sums.retain(|key, more| {
-            let Some(name) = name(key) else {
-                if force {
-                    add(unknown, *more);
-                }
-                return !force;
-            };
-            rows.add(owner, FixedState::default().hash_one(&*name), *more, peer, |key| {
-                key.push_str(&name);
-            });
+            match name(key) {
+                Some(name) => flush.count(layout, &name, *more, peer),
+                None if flush.force => add(unknown, *more),
+                None => return true,
+            }
             false
         });
         let more = std::mem::replace(unknown, [0; N]);
         if more != [0; N] {
-            let hash = FixedState::default().hash_one(UNKNOWN);
-            rows.add(owner, hash, more, peer, |key| key.push_str(UNKNOWN));
+            flush.count(layout, UNKNOWN, more, peer);
         }
-        rows.report(peer);
     }
 
     /// Nothing waits for a name.
@@ -157,11 +153,6 @@ pub(crate) trait Names {
 
 /// Types of objects are vtables from this version on, before they are classes.
 const VTABLES: u8 = 15;
-
-/// Name of the type of an object.
-pub(super) fn type_name(names: &dyn Names, version: u8, id: u64) -> Option<&str> {
-    if version >= VTABLES { names.class_of(id) } else { names.class(id) }
-}
 
 /// A method as the name of an instance, which has no blanks: `Namespace.Class:Method(arguments)`.
 pub(super) fn site(method: &str) -> String {

@@ -4,11 +4,13 @@
 //! where it came from is its innermost frame. A thread waits for one lock at a time: its next end
 //! belongs to it.
 
-use super::rows::{Fixed, Names, Pending, is_lock, site, type_name};
-use crate::contract::{Counters, Peer};
+use super::collections::US;
+use super::figures::Figures;
+use super::rows::{Fixed, Flush, Names, Pending, is_lock, site};
+use crate::contract::{Histogram, Peer};
 use crate::heap_size;
-use crate::runtimes::{Histogram, Layout, Open};
-use crate::sources::mono::limits::FRAMES_OF_WAIT;
+use crate::runtimes::{Layout, Open};
+use crate::sources::mono::limits::{FRAMES_OF_WAIT, WAITS};
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::clause;
 
@@ -17,6 +19,7 @@ const TYPES: Layout<1> =
     Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type" };
 /// Rows of the table of clauses, and the numbers of their kinds.
 const CLAUSES: [&str; 4] = ["catch", "filter", "finally", "fault"];
+const BY_CLAUSE: Layout<1> = Layout { table: m::CLAUSES, items: [m::CLAUSE], label: "clause" };
 const KINDS: [u8; 4] = [clause::CATCH, clause::FILTER, clause::FINALLY, clause::FAULT];
 
 /// Exceptions and their clauses.
@@ -38,7 +41,7 @@ impl Default for Exceptions {
         Self {
             sites: Pending::new(SITES),
             types: Pending::new(TYPES),
-            clauses: Fixed::new(m::CLAUSES, "clause", CLAUSES, [m::CLAUSE]),
+            clauses: Fixed::new(BY_CLAUSE, CLAUSES),
             thrown: 0,
         }
     }
@@ -46,8 +49,8 @@ impl Default for Exceptions {
 
 impl Exceptions {
     /// All rows that are known exist.
-    pub(super) fn start(&mut self, owner: &str, peer: &mut Peer) {
-        self.clauses.start(owner, peer);
+    pub(super) fn start(&mut self) {
+        self.clauses.start();
     }
 
     /// An exception was thrown. `kind`: the type of the object, if types are known at all.
@@ -68,18 +71,11 @@ impl Exceptions {
         }
     }
 
-    /// Reports the sums since the last report.
-    pub(super) fn report(
-        &mut self,
-        (owner, version): (&str, u8),
-        force: bool,
-        names: &dyn Names,
-        peer: &mut Peer,
-    ) {
-        self.sites.report(owner, force, |id| names.method(*id).map(site), peer);
-        let kind = |id: &u64| type_name(names, version, *id).map(str::to_owned);
-        self.types.report(owner, force, kind, peer);
-        self.clauses.report(owner, peer);
+    /// A flush has been read, or a part of it.
+    pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
+        self.sites.settle(flush, |id| flush.names.method(*id).map(site), peer);
+        self.types.settle(flush, |id| flush.kind(*id).map(str::to_owned), peer);
+        self.clauses.settle(flush, peer);
     }
 
     /// Nothing waits for a name.
@@ -90,6 +86,9 @@ impl Exceptions {
 
 const LAYOUT: Layout<2> =
     Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "site" };
+
+const LENGTHS: Histogram =
+    Histogram { edges: &m::CONTENTION_EDGES, item: m::CONTENTIONS, names: m::contention_buckets };
 
 /// The innermost frames of a wait, the innermost first; 0: none. The first are the lock's own.
 type Innermost = [u64; FRAMES_OF_WAIT];
@@ -115,20 +114,17 @@ pub(super) struct Waited {
 pub(super) struct Locks {
     /// By thread.
     open: Open<u64, Wait>,
-    histogram: Histogram<{ m::CONTENTION_EDGES.len() }>,
+    /// Lengths of waits that have ended since the last flush.
+    lengths: Vec<u64>,
     /// By the innermost frames.
     sites: Pending<Innermost, 2>,
 }
 
-heap_size!(Locks { open, sites });
+heap_size!(Locks { open, lengths, sites });
 
 impl Default for Locks {
     fn default() -> Self {
-        Self {
-            open: Open::default(),
-            histogram: Histogram::new(&m::CONTENTION_EDGES, m::CONTENTIONS, m::contention_buckets),
-            sites: Pending::new(LAYOUT),
-        }
+        Self { open: Open::default(), lengths: Vec::new(), sites: Pending::new(LAYOUT) }
     }
 }
 
@@ -139,7 +135,7 @@ impl Locks {
         (thread, time): (u64, u64),
         object: u64,
         frames: &[u64],
-        figures: &mut Counters,
+        figures: &mut Figures,
     ) {
         figures.add(m::CONTENTION_COUNT, 1);
         self.open.begin(thread, Wait { began: time, object, frames: frames.into() });
@@ -150,13 +146,15 @@ impl Locks {
         &mut self,
         (thread, time): (u64, u64),
         failed: bool,
-        figures: &mut Counters,
+        figures: &mut Figures,
     ) -> Option<Waited> {
         figures.add(m::CONTENTION_FAILED, failed.into());
         let Wait { began, object, frames } = self.open.end(&thread)?;
         let duration = time.checked_sub(began)?;
         figures.add(m::CONTENTION_TIME, duration);
-        self.histogram.add(duration);
+        if self.lengths.len() < WAITS {
+            self.lengths.push(duration);
+        }
         if !frames.is_empty() {
             let mut innermost = [0; FRAMES_OF_WAIT];
             innermost.iter_mut().zip(frames.iter().rev()).for_each(|(to, id)| *to = *id);
@@ -170,11 +168,13 @@ impl Locks {
         self.open = Open::default();
     }
 
-    /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, owner: &str, force: bool, names: &dyn Names, peer: &mut Peer) {
-        self.histogram.report(peer);
-        let name = |frames: &Innermost| waiting(frames.iter().copied(), names).map(site);
-        self.sites.report(owner, force, name, peer);
+    /// A flush has been read, or a part of it.
+    pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
+        for length in std::mem::take(&mut self.lengths) {
+            peer.count_range(&LENGTHS, length / US);
+        }
+        let name = |frames: &Innermost| waiting(frames.iter().copied(), flush.names).map(site);
+        self.sites.settle(flush, name, peer);
     }
 
     /// Nothing waits for a name.

@@ -32,7 +32,7 @@ use super::counters::identity::Origin;
 use super::counters::pattern::Pattern;
 use super::counters::updates::Updates;
 use super::limits;
-use super::metrics::{ADD, LIST, REMOVE};
+use super::metrics::{ADD, BYTES, LIST, REMOVE};
 use super::mlpd::{Decoder, FileDecoder, GZIP, MlpdError};
 use super::process::Joining;
 use crate::contract::{Control, Held, Peer, Session, SessionError};
@@ -148,7 +148,7 @@ impl Session for Stream {
         let (ticks, live) = ((self.ticks)(), !self.settings.one_way);
         let mut visit = Visit { state: &mut self.state, peer, now, ticks, live };
         let result = self.input.feed(input, &mut visit);
-        self.state.bytes += (before - input.len()) as u64;
+        self.state.runtime.count(BYTES, (before - input.len()) as u64);
         if self.state.header.is_some() {
             self.began.get_or_insert(now.monotonic);
         }
@@ -175,7 +175,7 @@ impl Session for Stream {
             _ => {}
         }
         if self.state.introduced {
-            self.state.tick(now, peer);
+            self.state.tick(peer);
         }
         Ok(())
     }

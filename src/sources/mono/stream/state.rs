@@ -38,28 +38,19 @@ pub(super) struct State {
     pub(super) shown: bool,
     /// Time of the newest event since the last report.
     pub(super) newest: Option<u64>,
-    pub(super) lost: Lost,
+    /// Why the rest of the last bad buffer since the last report is lost.
+    lost: Option<BadBuffer>,
+    /// A part of the stream is missing.
+    damaged: bool,
     /// Threads that have ended since the last tick, and since the one before: records that wait for
     /// the end of a flush still need their names.
     pub(super) ended: Vec<u64>,
     ended_before: Vec<u64>,
-    /// Bytes since the last report.
-    pub(super) bytes: u64,
-    /// Events that are reported.
+    /// Events that are counted.
     events: u64,
 }
 
 heap_size!(State { names, counters, updates, runtime, profile, header, ended, ended_before });
-
-/// What was lost since the last report.
-#[derive(Debug, Default)]
-pub(super) struct Lost {
-    /// Bad buffers, those with an unknown event among them, and the last reason.
-    pub(super) bad: u64,
-    pub(super) unknown: u64,
-    pub(super) reason: Option<BadBuffer>,
-    pub(super) holes: u64,
-}
 
 impl State {
     pub(super) fn new(counters: StreamCounters, updates: Updates) -> Self {
@@ -77,10 +68,10 @@ impl State {
             whole: false,
             shown: false,
             newest: None,
-            lost: Lost::default(),
+            lost: None,
+            damaged: false,
             ended: Vec::new(),
             ended_before: Vec::new(),
-            bytes: 0,
             events: 0,
         }
     }
@@ -160,48 +151,44 @@ impl State {
         if events > 0 {
             self.updates.reads(peer);
         }
-        let Lost { bad, unknown, reason, holes } = std::mem::take(&mut self.lost);
-        if let Some(seat) = self.updates.seat().filter(|_| bad > 0 || holes > 0) {
+        if let Some(seat) = self.updates.seat().filter(|_| self.damaged) {
             seat.damaged();
         }
-        for (item, more) in [
-            (m::BYTES, std::mem::take(&mut self.bytes)),
-            (m::STREAM_EVENTS, events - std::mem::replace(&mut self.events, events)),
-            (m::BAD, bad),
-            (m::UNKNOWN, unknown),
-            (m::HOLES, holes),
-            (m::DUPLICATE, std::mem::take(&mut self.counters.duplicates)),
-        ] {
-            if more > 0 {
-                peer.add(item, more);
-            }
-        }
-        if let Some(reason) = reason {
+        let Self { runtime, names, clock, updates, counters, .. } = self;
+        runtime.count(m::STREAM_EVENTS, events - std::mem::replace(&mut self.events, events));
+        runtime.count(m::DUPLICATE, std::mem::take(&mut counters.duplicates));
+        if let Some(reason) = self.lost.take() {
             peer.error(&format!("the rest of a buffer is lost: {reason}"));
         }
-        if let Some(age) = self.newest.take().and_then(|newest| self.clock.age(ticks, newest)) {
+        if let Some(age) = self.newest.take().and_then(|newest| clock.age(ticks, newest)) {
             peer.set(m::LAG, age);
         }
-        let Self { runtime, names, clock, updates, .. } = self;
         let exceptions = runtime.counts_exceptions() && updates.feeds(Share::Exceptions);
-        runtime.feeds(exceptions, self.counters.feeds_methods());
-        runtime.report(names, &|time| clock.stamp(time), peer);
-        self.profile.report(names, peer);
+        runtime.feeds(exceptions, counters.feeds_methods());
+        runtime.settle(false, names, &|time| clock.stamp(time), peer);
+        self.profile.settle(names, peer);
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, now: Now, peer: &mut Peer) {
+    pub(super) fn tick(&mut self, peer: &mut Peer) {
         self.updates.belong(peer);
         let Self { runtime, names, clock, .. } = self;
-        runtime.tick(now.monotonic, names, &|time| clock.stamp(time), peer);
+        runtime.tick(names, &|time| clock.stamp(time), peer);
         self.forget_ended();
     }
 
     /// The stream has ended.
     pub(super) fn end(&mut self, peer: &mut Peer) {
         let Self { runtime, names, clock, .. } = self;
-        runtime.end(names, &|time| clock.stamp(time), peer);
-        self.profile.report(names, peer);
+        runtime.settle(true, names, &|time| clock.stamp(time), peer);
+        self.profile.settle(names, peer);
+    }
+
+    /// A part of the stream is missing.
+    fn lose(&mut self) {
+        self.damaged = true;
+        self.counters.lose();
+        self.runtime.lost();
     }
 
     /// Forgets the names of threads that have ended.
@@ -293,20 +280,19 @@ impl Visitor for Visit<'_> {
     fn bad(&mut self, reason: BadBuffer, _: u64) {
         self.state.end_sample(self.now, self.peer);
         let state = &mut *self.state;
-        state.lost.bad += 1;
-        let unknown = matches!(reason, BadBuffer::UnknownEvent(_) | BadBuffer::UnknownMetadata(_));
-        state.lost.unknown += u64::from(unknown);
-        state.lost.reason = Some(reason);
-        state.counters.lose();
-        state.runtime.lost();
+        state.runtime.count(m::BAD, 1);
+        if matches!(reason, BadBuffer::UnknownEvent(_) | BadBuffer::UnknownMetadata(_)) {
+            state.runtime.count(m::UNKNOWN, 1);
+        }
+        state.lost = Some(reason);
+        state.lose();
         state.whole = true;
     }
 
     fn hole(&mut self, _: u64) {
         // What came before is shown first, or it would stay when its counters are withdrawn.
         self.state.end_sample(self.now, self.peer);
-        self.state.lost.holes += 1;
-        self.state.counters.lose();
-        self.state.runtime.lost();
+        self.state.runtime.count(m::HOLES, 1);
+        self.state.lose();
     }
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
 
 use bytes::BytesMut;
 use flate2::read::GzDecoder;
@@ -64,8 +63,6 @@ pub(super) struct Process {
     pub(super) seen: Recorded,
     pub(super) names: Known,
     thread: u64,
-    /// Seconds of the monotonic clock.
-    now: u64,
 }
 
 impl Default for Process {
@@ -75,7 +72,6 @@ impl Default for Process {
             seen: Recorded::new(&Mono::TABLE),
             names: Known::default(),
             thread: 0,
-            now: 0,
         }
     }
 }
@@ -138,21 +134,19 @@ impl Process {
     /// A flush ends, and what was read is reported.
     pub(super) fn flush(&mut self, time: u64) {
         self.event(8, time, Event::Sync { kind: sync::PERIODIC });
-        self.report();
+        self.settle();
     }
 
-    pub(super) fn report(&mut self) {
-        self.runtime.report(&self.names, &stamp, &mut self.seen);
+    pub(super) fn settle(&mut self) {
+        self.runtime.settle(false, &self.names, &stamp, &mut self.seen);
     }
 
     pub(super) fn tick(&mut self) {
-        self.now += 1;
-        let now = Duration::from_secs(self.now);
-        self.runtime.tick(now, &self.names, &stamp, &mut self.seen);
+        self.runtime.tick(&self.names, &stamp, &mut self.seen);
     }
 
     pub(super) fn end(&mut self) {
-        self.runtime.end(&self.names, &stamp, &mut self.seen);
+        self.runtime.settle(true, &self.names, &stamp, &mut self.seen);
     }
 
     /// Reads a stream in pieces, each of which is reported.
@@ -164,7 +158,7 @@ impl Process {
             if decoder.feed(&mut input, &mut process).is_err() {
                 break;
             }
-            process.report();
+            process.settle();
         }
         process.end();
         process

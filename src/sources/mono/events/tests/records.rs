@@ -17,7 +17,7 @@ fn records_of_a_flush_are_in_the_order_of_time() {
     // The buffers of two threads, and a part of the next flush.
     [5, 7, 9].iter().for_each(|time| threw(&mut p, 1, time * SECOND));
     [4, 6, 8].iter().for_each(|time| threw(&mut p, 2, time * SECOND));
-    p.report();
+    p.settle();
     assert!(p.seen.records().is_empty(), "older ones may come");
     threw(&mut p, 3, 3 * SECOND);
     p.flush(7 * SECOND);

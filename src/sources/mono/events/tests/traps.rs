@@ -114,7 +114,7 @@ fn the_collection_at_the_end_is_no_pause() {
         }
         // A program that goes on has not ended.
         p.collect(1, 5_000_008_001, &collection(0));
-        p.report();
+        p.settle();
         p.end();
         assert_eq!(p.seen.rows(m::GC_COUNT), map([("gen0", 1), ("gen1", 2)]));
         let counts = map([("major", 1), ("minor", 1)]);
@@ -151,10 +151,10 @@ fn classes_need_allocations_and_follow_moves() {
     p.event(1, 3, Event::Throw { object: 800, frames: &[] });
     p.event(1, 3, Event::Throw { object: 8, frames: &[] });
     // The vtable and its class come later in the flush.
-    p.report();
+    p.settle();
     assert_eq!(p.seen.counted(m::EXCEPTION_TYPE), map([("?", 1)]));
     p.event(2, 0, Event::Vtable { act: Act::Load, id: 50, domain: 1, class: 60 });
-    p.report();
+    p.settle();
     p.event(3, 0, Event::Class { act: Act::Load, id: 60, image: 1, name: b"Shop.Empty" });
     p.flush(2000);
     assert_eq!(p.seen.counted(m::EXCEPTION_TYPE), map([("?", 1), ("Shop.Empty", 1)]));
@@ -199,7 +199,7 @@ fn a_wait_for_a_lock_ends_by_its_thread() {
 fn name_events_are_not_compiled_methods() {
     let mut p = Process::with("counter");
     (0..500).for_each(|id| p.method(id, "Shop:M ()"));
-    p.report();
+    p.settle();
     assert_eq!(p.seen.number(m::JIT_METHODS), None);
     let counters =
         [("Compiled methods", 912), ("Total time spent JITting", 5), ("Native code size", 70)];
@@ -208,7 +208,7 @@ fn name_events_are_not_compiled_methods() {
         p.runtime.total(item, value * scale);
     }
     assert_eq!(jit_item("GC", "Native code size"), None);
-    p.report();
+    p.settle();
     let jit = [m::JIT_METHODS, m::JIT_TIME, m::JIT_CODE].map(|item| p.seen.number(item));
     assert_eq!(jit, [Some(912), Some(500), Some(70)]);
 }
@@ -276,13 +276,14 @@ fn what_a_stream_has_begins_at_0() {
     let all = [m::EXCEPTIONS, m::CONTENTION_COUNT, m::SUSPENSION, m::ALLOC_BYTES, m::HEAP_SHOTS];
     let of = |options| {
         let mut p = Process::with(options);
-        p.report();
+        p.settle();
         all.map(|item| p.seen.number(item).is_some())
     };
     assert_eq!(of("counter"), [false; 5]);
     assert_eq!(of("exception"), [true, false, false, false, false]);
     assert_eq!(of("monitor,gc,gcalloc,heapshot"), [false, true, true, true, true]);
-    let p = Process::with("gc");
+    let mut p = Process::with("gc");
+    p.settle();
     assert_eq!(p.seen.rows(m::GC_COUNT), map([("gen0", 0), ("gen1", 0)]));
 }
 

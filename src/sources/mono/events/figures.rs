@@ -1,17 +1,75 @@
 //! Figures of one process without rows of its own: what it has loaded, counters since its start, and
 //! what it adds to the sums of its program.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 
-use crate::contract::{Counters, Peer};
+use crate::contract::Peer;
 use crate::heap_size;
-use crate::model::{MetricItem, RowItem, Value};
+use crate::model::{MetricItem, RowItem};
 use crate::sources::mono::limits::LIVE_THREADS;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::Act;
 use crate::sources::mono::process::{Sum, Tally};
+
+/// Metrics of one process that wait for the end of a flush: it may be that of its identity.
+#[derive(Debug)]
+pub(super) struct Figures {
+    /// Sums since the last flush.
+    sums: BTreeMap<MetricItem, u64>,
+    /// Values, and whether they are told.
+    values: BTreeMap<MetricItem, (u64, bool)>,
+    /// Whether this way feeds the values that other ways have too.
+    feeds: [(MetricItem, bool); 2],
+}
+
+heap_size!(Figures { sums, values });
+
+impl Default for Figures {
+    fn default() -> Self {
+        let feeds = [(m::EXCEPTIONS, true), (m::JIT_METHODS, true)];
+        Self { sums: BTreeMap::new(), values: BTreeMap::new(), feeds }
+    }
+}
+
+impl Figures {
+    /// Adds to a counter.
+    pub(super) fn add(&mut self, item: MetricItem, more: u64) {
+        if more > 0 {
+            let sum = self.sums.entry(item).or_default();
+            *sum = sum.wrapping_add(more);
+        }
+    }
+
+    /// Sets a value.
+    pub(super) fn set(&mut self, item: MetricItem, value: u64) {
+        let of = self.values.entry(item).or_default();
+        if of.0 != value {
+            *of = (value, false);
+        }
+    }
+
+    /// Whether this way feeds exceptions and compiled methods: the one that begins to feed them
+    /// sets its own value.
+    pub(super) const fn feeds(&mut self, exceptions: bool, methods: bool) {
+        self.feeds = [(m::EXCEPTIONS, exceptions), (m::JIT_METHODS, methods)];
+    }
+
+    /// A flush has been read, or a part of it: tells what has changed.
+    pub(super) fn settle(&mut self, peer: &mut Peer) {
+        while let Some((item, more)) = self.sums.pop_first() {
+            peer.add(item, more);
+        }
+        for (item, (value, told)) in &mut self.values {
+            let feeds = !self.feeds.contains(&(*item, false));
+            if feeds && !*told {
+                peer.set(*item, *value);
+            }
+            *told = feeds;
+        }
+    }
+}
 
 /// Begins the names of the profiler's own threads.
 const PROFILER: &[u8] = b"Profiler ";
@@ -35,66 +93,34 @@ enum Thread {
     Profiler,
 }
 
-/// A value that is reported when it has changed.
-#[derive(Debug)]
-pub(super) struct Gauge {
-    item: MetricItem,
-    /// May be negative within a flush: the buffer of the thread that unloads may come before that
-    /// of the one that loaded.
-    value: i64,
-    reported: Option<i64>,
-}
-
-impl Gauge {
-    const fn new(item: MetricItem) -> Self {
-        Self { item, value: 0, reported: None }
-    }
-
-    /// One more, or one less.
-    pub(super) const fn act(&mut self, act: Act) {
-        self.value = match act {
-            Act::Load => self.value.saturating_add(1),
-            Act::Unload => self.value.saturating_sub(1),
-            Act::Name => self.value,
-        };
-    }
-
-    fn report(&mut self, peer: &mut Peer) {
-        if self.reported.replace(self.value) != Some(self.value) {
-            let value = u64::try_from(self.value).unwrap_or_default();
-            peer.set(self.item, Value::U64(value));
-        }
-    }
-}
+/// Figures of what is loaded and not unloaded.
+const LOADED: [MetricItem; 3] = [m::DOMAINS, m::ASSEMBLIES, m::CLASSES];
 
 /// Threads, domains, assemblies and classes of one process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Threads {
     live: HashMap<u64, Thread, RandomState>,
-    threads: Gauge,
-    pub(super) domains: Gauge,
-    pub(super) assemblies: Gauge,
-    pub(super) classes: Gauge,
+    /// As [`LOADED`]. May be negative within a flush: the buffer of the thread that unloads may
+    /// come before that of the one that loaded.
+    loaded: [i64; LOADED.len()],
     /// When the first of the profiler's threads ended: the program ends.
     ending: Option<u64>,
 }
 
 heap_size!(Threads { live });
 
-impl Default for Threads {
-    fn default() -> Self {
-        Self {
-            live: HashMap::default(),
-            threads: Gauge::new(m::THREADS),
-            domains: Gauge::new(m::DOMAINS),
-            assemblies: Gauge::new(m::ASSEMBLIES),
-            classes: Gauge::new(m::CLASSES),
-            ending: None,
-        }
-    }
-}
-
 impl Threads {
+    /// One of [`LOADED`] more, or one less.
+    pub(super) fn act(&mut self, item: MetricItem, act: Act) {
+        let more = match act {
+            Act::Load => 1,
+            Act::Unload => -1,
+            Act::Name => 0,
+        };
+        let all = LOADED.iter().zip(&mut self.loaded);
+        all.filter(|(of, _)| **of == item).for_each(|(_, count)| *count += more);
+    }
+
     /// A thread began, ended or got a name.
     pub(super) fn thread(
         &mut self,
@@ -102,7 +128,7 @@ impl Threads {
         act: Act,
         id: u64,
         name: &[u8],
-        figures: &mut Counters,
+        figures: &mut Figures,
     ) {
         match act {
             Act::Load if self.live.len() < LIVE_THREADS => {
@@ -143,7 +169,7 @@ impl Threads {
     }
 
     /// A second has passed: threads that have no name for long will not get one.
-    pub(super) fn tick(&mut self, figures: &mut Counters) {
+    pub(super) fn tick(&mut self, figures: &mut Figures) {
         for thread in self.live.values_mut() {
             if let Thread::Nameless(ticks) = thread {
                 *ticks = ticks.saturating_add(1);
@@ -155,13 +181,12 @@ impl Threads {
         }
     }
 
-    /// Reports what has changed.
-    pub(super) fn report(&mut self, peer: &mut Peer) {
+    /// A flush has been read, or a part of it.
+    pub(super) fn settle(&self, figures: &mut Figures) {
         let live = self.live.values().filter(|thread| **thread == Thread::Counted).count();
-        self.threads.value = i64::try_from(live).unwrap_or(i64::MAX);
-        for gauge in [&mut self.threads, &mut self.domains, &mut self.assemblies, &mut self.classes]
-        {
-            gauge.report(peer);
+        figures.set(m::THREADS, live as u64);
+        for (item, count) in LOADED.into_iter().zip(self.loaded) {
+            figures.set(item, u64::try_from(count).unwrap_or_default());
         }
     }
 }
@@ -183,48 +208,6 @@ pub(crate) fn jit_item(category: &str, name: &str) -> Option<(MetricItem, u64)> 
     all.find(|(counter, ..)| *counter == name).map(|(_, item, scale)| (*item, *scale))
 }
 
-/// Those that other ways count too come first, in the order of [`Totals::feeds`].
-const ITEMS: [MetricItem; 4] = [m::EXCEPTIONS, m::JIT_METHODS, m::JIT_TIME, m::JIT_CODE];
-
-/// Totals and what of them is reported.
-#[derive(Debug)]
-pub(super) struct Totals {
-    values: [Option<u64>; ITEMS.len()],
-    reported: [Option<u64>; ITEMS.len()],
-    /// This way feeds exceptions, and methods.
-    pub(super) feeds: [bool; 2],
-}
-
-impl Default for Totals {
-    fn default() -> Self {
-        Self { values: [None; ITEMS.len()], reported: [None; ITEMS.len()], feeds: [true; 2] }
-    }
-}
-
-impl Totals {
-    /// The total is this now.
-    pub(super) fn set(&mut self, item: MetricItem, value: u64) {
-        let at = ITEMS.iter().position(|of| *of == item);
-        if let Some(of) = at.and_then(|at| self.values.get_mut(at)) {
-            *of = Some(value);
-        }
-    }
-
-    /// Reports what has changed.
-    pub(super) fn report(&mut self, peer: &mut Peer) {
-        let feeds = self.feeds.into_iter().chain(std::iter::repeat(true));
-        let of = self.values.iter().zip(&mut self.reported).zip(feeds);
-        for (item, ((value, reported), feeds)) in ITEMS.into_iter().zip(of) {
-            if !feeds {
-                *reported = None;
-            } else if let Some(value) = value.filter(|value| *reported != Some(*value)) {
-                *reported = Some(value);
-                peer.set(item, value);
-            }
-        }
-    }
-}
-
 /// The sums, in the order of their positions, and which of them other ways have a part of.
 const SUMS: [(RowItem, Option<Sum>); 6] = [
     (m::PROGRAM_GC_COUNT, Some(Sum::Collections)),
@@ -243,7 +226,7 @@ pub(super) struct Program {
     /// `None`: the process is seen by this stream only.
     tally: Option<Tally>,
     sums: [u64; SUMS.len()],
-    reported: [u64; SUMS.len()],
+    told: [u64; SUMS.len()],
 }
 
 impl Program {
@@ -260,13 +243,13 @@ impl Program {
         }
     }
 
-    /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, peer: &mut Peer) {
+    /// A flush has been read, or a part of it: tells what the sums have grown by.
+    pub(super) fn settle(&mut self, peer: &mut Peer) {
         let Some(slot) = self.slot else { return };
-        for ((item, shared), (sum, reported)) in
-            SUMS.into_iter().zip(self.sums.iter().zip(&mut self.reported))
+        for ((item, shared), (sum, told)) in
+            SUMS.into_iter().zip(self.sums.iter().zip(&mut self.told))
         {
-            let before = std::mem::replace(reported, *sum);
+            let before = std::mem::replace(told, *sum);
             let more = match self.tally.as_ref().zip(shared) {
                 _ if before == *sum => continue,
                 Some((tally, shared)) => tally.of_stream(shared, *sum),
@@ -288,23 +271,24 @@ mod tests {
 
     #[test]
     fn the_way_that_begins_to_feed_sets_its_total() {
-        let mut totals = Totals::default();
-        let report = |totals: &mut Totals| {
+        let mut figures = Figures::default();
+        let told = |figures: &mut Figures| {
             let mut seen = Recorded::new(&Mono::TABLE);
-            totals.report(&mut seen);
+            figures.settle(&mut seen);
             let items: Vec<_> = seen.log().values.keys().copied().collect();
             items.into_iter().map(|item| (item, seen.count(item))).collect::<Vec<_>>()
         };
-        totals.set(m::EXCEPTIONS, 7);
-        totals.set(m::JIT_TIME, 5);
-        totals.feeds = [false, false];
-        assert_eq!(report(&mut totals), [(m::JIT_TIME, 5)]);
-        totals.feeds = [true, false];
-        assert_eq!(report(&mut totals), [(m::EXCEPTIONS, 7)]);
-        assert_eq!(report(&mut totals), []);
-        totals.feeds = [false, false];
-        assert_eq!(report(&mut totals), []);
-        totals.feeds = [true, true];
-        assert_eq!(report(&mut totals), [(m::EXCEPTIONS, 7)]);
+        figures.set(m::EXCEPTIONS, 7);
+        figures.set(m::JIT_TIME, 5);
+        figures.add(m::FINALIZED, 0);
+        figures.feeds(false, false);
+        assert_eq!(told(&mut figures), [(m::JIT_TIME, 5)]);
+        figures.feeds(true, false);
+        assert_eq!(told(&mut figures), [(m::EXCEPTIONS, 7)]);
+        assert_eq!(told(&mut figures), []);
+        figures.feeds(false, false);
+        assert_eq!(told(&mut figures), []);
+        figures.feeds(true, true);
+        assert_eq!(told(&mut figures), [(m::EXCEPTIONS, 7)]);
     }
 }
