@@ -7,10 +7,9 @@ use mono_counters::numbers::{Kind, Numbers, Space, section};
 use crate::contract::{Identity, SampleValue};
 use crate::heap_size;
 use crate::model::{Value, cut};
-use crate::sources::mono::process::{Said, tidy};
+use crate::sources::mono::process;
+use crate::sources::mono::process::{PROGRAM, Said, tidy};
 
-/// Characters of a program's name in an instance name.
-const PROGRAM: usize = 64;
 /// Bytes of the command line in the label `command`.
 const COMMAND: usize = 200;
 /// Bytes of a name given by the driver.
@@ -121,23 +120,10 @@ impl ProcessInfo {
     }
 }
 
-/// The program of a command line: its assembly, or the first argument of `mono` that is no option,
-/// or the executable.
+/// The program of a command line that has blanks between arguments.
 fn program(command: &str) -> Option<&str> {
-    let base = |path: &'_ str| path.rfind(['/', '\\']).map_or(0, |at| at + 1);
-    let arguments = || command.split_whitespace();
-    let assembly = |a: &&str| {
-        let extension = a.len().checked_sub(4).and_then(|at| a.get(at..)).unwrap_or_default();
-        !a.starts_with('-')
-            && (extension.eq_ignore_ascii_case(".exe") || extension.eq_ignore_ascii_case(".dll"))
-    };
-    let started = arguments().next()?;
-    let mono = started.get(base(started)..).unwrap_or_default().starts_with("mono");
-    let path = arguments()
-        .find(assembly)
-        .or_else(|| arguments().skip(1).find(|a| mono && !a.starts_with('-')))
-        .unwrap_or(started);
-    path.get(base(path)..).filter(|name| !name.is_empty())
+    let name = process::program(command.split_whitespace().map(str::as_bytes), false)?;
+    std::str::from_utf8(name).ok()
 }
 
 #[cfg(test)]
@@ -169,6 +155,10 @@ mod tests {
             ("mono", "mono"),
             ("/usr/bin/myhost --x", "myhost"),
             ("mono --config=x.exe app.exe", "app.exe"),
+            ("mono --config x.exe app.exe", "app.exe"),
+            ("mono --config x script", "script"),
+            ("mono --debug -- script", "script"),
+            ("myhost a.dll b.exe", "a.dll"),
             (r"mono C:\apps\a.exe", "a.exe"),
             ("mono é.exe", "é.exe"),
         ] {

@@ -50,7 +50,8 @@ impl Facts {
 
     /// The name of the program.
     pub(crate) fn program(&self) -> String {
-        program(&self.command, &self.comm)
+        let arguments = self.command.split(|&b| b == 0);
+        tidy(program(arguments, true).unwrap_or(self.comm.as_bytes()), PROGRAM, "")
     }
 
     /// One of these patterns, in which `*` is any text, is that of its name.
@@ -105,7 +106,7 @@ impl<H: Host> Host for Arc<H> {
 }
 
 /// Characters of a program's name in an instance name.
-const PROGRAM: usize = 64;
+pub(crate) const PROGRAM: usize = 64;
 /// Options of `mono` whose value is an argument of its own.
 const WITH_VALUE: [&[u8]; 7] = [
     b"--config",
@@ -117,31 +118,36 @@ const WITH_VALUE: [&[u8]; 7] = [
     b"--attach",
 ];
 
-/// The program of a command line whose arguments end in NULs: the first argument of `mono` that is
-/// no option; of programs that embed Mono their assembly or else themselves. `comm` without
-/// arguments.
-fn program(command: &[u8], comm: &str) -> String {
-    let mut arguments = command.split(|&b| b == 0).filter(|a| !a.is_empty());
-    let started = arguments.next().map(base).unwrap_or_default();
+/// The program of a command line: the first argument of `mono` that is no option; of programs that
+/// embed Mono their assembly or else themselves. `whole`: arguments are not parted at their blanks.
+pub(crate) fn program<'a>(
+    arguments: impl Iterator<Item = &'a [u8]>,
+    whole: bool,
+) -> Option<&'a [u8]> {
+    let mut arguments = arguments.filter(|a| !a.is_empty());
+    let started = base(arguments.next()?);
     let found = if started.starts_with(b"mono") {
-        of_mono(arguments)
+        of_mono(arguments, whole)
     } else {
-        arguments.find(|a| !a.starts_with(b"-") && is_assembly(a))
+        arguments.find(|a| is_assembly(a))
     };
-    let name = found.map_or(started, base);
-    let name = if name.is_empty() { comm.as_bytes() } else { name };
-    tidy(name, PROGRAM, "")
+    Some(found.map_or(started, base)).filter(|name| !name.is_empty())
 }
 
-fn of_mono<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
-    loop {
+fn of_mono<'a>(mut arguments: impl Iterator<Item = &'a [u8]>, whole: bool) -> Option<&'a [u8]> {
+    let program = loop {
         match arguments.next()? {
-            b"--" => return arguments.next(),
+            b"--" => break arguments.next()?,
             option if WITH_VALUE.contains(&option) => drop(arguments.next()),
             option if option.starts_with(b"-") => {}
-            program => return Some(program),
+            program => break program,
         }
+    };
+    if whole || is_assembly(program) {
+        return Some(program);
     }
+    // It may be the first piece of a path with blanks.
+    arguments.find(|a| is_assembly(a)).or(Some(program))
 }
 
 fn base(path: &[u8]) -> &[u8] {
@@ -149,9 +155,8 @@ fn base(path: &[u8]) -> &[u8] {
 }
 
 fn is_assembly(argument: &[u8]) -> bool {
-    argument
-        .last_chunk::<4>()
-        .is_some_and(|end| end.eq_ignore_ascii_case(b".exe") || end.eq_ignore_ascii_case(b".dll"))
+    let end = argument.last_chunk::<4>().filter(|_| !argument.starts_with(b"-"));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(b".exe") || end.eq_ignore_ascii_case(b".dll"))
 }
 
 /// A name for a part of an instance name: at most `most` characters, those that an instance name
@@ -201,6 +206,10 @@ fn digest(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn program(command: &[u8], comm: &str) -> String {
+        Facts { command: command.to_vec(), comm: comm.to_owned(), ..Facts::default() }.program()
+    }
 
     #[test]
     fn programs() {

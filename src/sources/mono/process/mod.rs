@@ -17,7 +17,7 @@ mod seat;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use facts::{Facts, Host, Said, Via, tidy};
+pub(crate) use facts::{Facts, Host, PROGRAM, Said, Via, program, tidy};
 pub(crate) use processes::{Joining, Processes};
 pub(crate) use seat::{Seat, Shown, Sum, Tally};
 
