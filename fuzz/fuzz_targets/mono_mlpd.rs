@@ -94,7 +94,7 @@ impl Visitor for Sum {
 type Outcome = (u64, u64, u64, Result<(), MlpdError>, bool);
 
 fn decode(data: &[u8], piece: usize) -> Outcome {
-    let (mut decoder, mut input, mut sum) = (Decoder::new(), BytesMut::new(), Sum::default());
+    let (mut decoder, mut input, mut sum) = (Decoder::default(), BytesMut::new(), Sum::default());
     let mut done = Ok(());
     for bytes in data.chunks(piece) {
         input.extend_from_slice(bytes);
@@ -115,7 +115,7 @@ fn decode(data: &[u8], piece: usize) -> Outcome {
 }
 
 fn file(data: &[u8], piece: usize) {
-    let (mut file, mut input, mut sum) = (FileDecoder::new(), BytesMut::new(), Sum::default());
+    let (mut file, mut input, mut sum) = (FileDecoder::default(), BytesMut::new(), Sum::default());
     for bytes in data.chunks(piece) {
         input.extend_from_slice(bytes);
         if file.feed(&mut input, &mut sum).is_err() {

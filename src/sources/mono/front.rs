@@ -14,13 +14,13 @@ use super::counters::identity::Origin;
 use super::counters::pattern::Pattern;
 use super::mlpd::{GZIP, MAGIC};
 use super::process::Joining;
-use super::stream::{self, Stream};
+use super::stream::Stream;
 use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::heap_size;
 use crate::model::{HeapSize, Now};
 
 /// The session of one connection or file.
-pub struct Front {
+pub(super) struct Front {
     /// Until the protocol is known the inspector: its time-outs are those of a silent peer.
     session: Box<dyn Session>,
     undecided: Option<Box<Undecided>>,
@@ -32,7 +32,7 @@ struct Undecided {
     origin: Origin,
     joining: Option<Joining>,
     settings: Settings,
-    stream: stream::Settings,
+    ticks: fn() -> u64,
 }
 
 heap_size!(Undecided { origin, settings });
@@ -44,21 +44,15 @@ impl std::fmt::Debug for Front {
 }
 
 impl Front {
-    /// For one connection or file.
-    #[must_use]
-    pub fn new(origin: Origin, settings: Settings, stream: stream::Settings) -> Self {
-        Self::joining(origin, None, settings, stream)
-    }
-
-    /// With `joining` for a peer whose process may be one of this host.
-    pub(super) fn joining(
+    /// For one connection or file. With `joining` for a peer whose process may be one of this host.
+    pub(super) fn new(
         origin: Origin,
         joining: Option<Joining>,
         settings: Settings,
-        stream: stream::Settings,
+        ticks: fn() -> u64,
     ) -> Self {
         let inspector = Inspector::joining(origin.clone(), joining.clone(), settings.clone());
-        let undecided = Undecided { origin, joining, settings, stream };
+        let undecided = Undecided { origin, joining, settings, ticks };
         Self { session: Box::new(inspector), undecided: Some(Box::new(undecided)) }
     }
 
@@ -72,8 +66,8 @@ impl Front {
             return false;
         }
         if let Some(undecided) = self.undecided.take().filter(|_| log) {
-            let Undecided { origin, joining, settings, stream } = *undecided;
-            self.session = Box::new(Stream::joining(origin, joining, settings, stream));
+            let Undecided { origin, joining, settings, ticks } = *undecided;
+            self.session = Box::new(Stream::joining(origin, joining, settings, ticks));
         }
         true
     }

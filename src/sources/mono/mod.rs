@@ -62,8 +62,7 @@ pub use area::fuzzing;
 pub use config::Config;
 pub use counters::identity::Origin;
 pub use counters::pattern::Pattern;
-pub use front::Front;
-pub use stream::{Settings as StreamSettings, Stream};
+pub use stream::Stream;
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};

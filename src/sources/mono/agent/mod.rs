@@ -204,7 +204,7 @@ impl Inspector {
             (Token::HeadersEnd(Part::List) | Token::ListEnd, Some(selection)) => {
                 updates.message(io.peer);
                 selection.list_ends(counters, io);
-                self.report_changes(io);
+                self.refresh(io);
             }
             (Token::Added(status, header), Some(selection)) => {
                 if let Some(header) = &header {
@@ -212,12 +212,12 @@ impl Inspector {
                 }
                 updates.message(io.peer);
                 selection.added(status, header.map(|h| h.index), counters, io);
-                self.report_changes(io);
+                self.refresh(io);
             }
             (Token::Removed(status), Some(selection)) => {
                 updates.message(io.peer);
                 selection.removed(status, counters, io);
-                self.report_changes(io);
+                self.refresh(io);
             }
             (Token::Sample(stamp), _) => updates.sample(stamp),
             (Token::Value { index, bytes }, _) => {
@@ -259,7 +259,7 @@ impl Inspector {
     }
 
     /// Reports changes that a response or a request has made.
-    fn report_changes(&mut self, io: &mut Io<'_>) {
+    fn refresh(&mut self, io: &mut Io<'_>) {
         let Phase::Reading(reading) = &mut self.phase else { return };
         if let Some(selection) = &reading.selection {
             self.updates.dialect(dialect(selection.agent(), reading.tokenizer.order()), io.peer);
@@ -341,12 +341,7 @@ impl Session for Inspector {
     ) -> Result<(), SessionError> {
         let mut io = Io { out, peer };
         match (request, &mut self.phase) {
-            (Control::Replaced, _) => {
-                self.updates.replaced();
-                return Err(SessionError::Closed(
-                    "a newer connection of the same process took over",
-                ));
-            }
+            (Control::Replaced, _) => return self.updates.replaced(),
             (Control::Select(patterns), _) => self.selected(patterns, &mut io),
             (Control::Request(control, text), phase) => match phase.greeted() {
                 Some((selection, counters)) => selection.request(*control, text, counters, &mut io),
@@ -356,7 +351,7 @@ impl Session for Inspector {
                 }
             },
         }
-        self.report_changes(&mut io);
+        self.refresh(&mut io);
         Ok(())
     }
 

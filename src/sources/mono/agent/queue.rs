@@ -200,6 +200,17 @@ impl RequestQueue {
     }
 }
 
+/// The items of a control request's text, separated by `;`. The error: what of it is not possible,
+/// and what to do.
+pub(crate) fn items(text: &str) -> Result<Vec<&str>, (&'static str, String)> {
+    let items: Vec<_> = text.split(';').map(str::trim).filter(|item| !item.is_empty()).collect();
+    match items.len() {
+        0 => Err(("nothing", "store CATEGORY/NAME".to_owned())),
+        1..=limits::ITEMS => Ok(items),
+        _ => Err(("too long", format!("at most {} counters at once", limits::ITEMS))),
+    }
+}
+
 /// One control request.
 #[derive(Debug)]
 struct PendingRequest {

@@ -14,7 +14,7 @@ use bytes::BytesMut;
 use mono_counters::message::Status;
 use mono_counters::numbers::{bare_category, category_of_note};
 
-use super::queue::{Answer, Origin, PendingRequests, QueuedRequest, RequestQueue};
+use super::queue::{Answer, Origin, PendingRequests, QueuedRequest, RequestQueue, items};
 use super::requests::{Agent, Refusal, Request};
 use crate::contract::Peer;
 use crate::model::{ControlId, HeapSize};
@@ -132,21 +132,11 @@ impl Selection {
             io.peer.answer(control, text);
             return;
         };
-        let items = || text.split(';').map(str::trim).filter(|item| !item.is_empty());
-        match control {
-            LIST => self.request_for(id, Request::List, counters),
-            _ if items().next().is_none() => {
-                self.pending.line(id, "nothing", "store CATEGORY/NAME")
-            }
-            _ if items().count() > limits::ITEMS => {
-                self.pending.line(
-                    id,
-                    "too long",
-                    format_args!("at most {} counters at once", limits::ITEMS),
-                );
-            }
-            ADD | REMOVE => {
-                for item in items() {
+        match (control, items(text)) {
+            (LIST, _) => self.request_for(id, Request::List, counters),
+            (_, Err((what, why))) => self.pending.line(id, what, why),
+            (ADD | REMOVE, Ok(items)) => {
+                for item in items {
                     match (Pattern::parse(item), control) {
                         (Err(wrong), _) => self.pending.line(id, "not possible", wrong),
                         (Ok(pattern), REMOVE) => self.remove(id, &pattern, counters),

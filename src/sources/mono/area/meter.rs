@@ -15,7 +15,7 @@ use crate::read::Order;
 use crate::sources::mono::counters::spec::{Description, Mapping, USER_SECTION};
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics as m;
-use crate::sources::mono::process::{Seat, Share, Shown, Stage, Sum, Tally, Way};
+use crate::sources::mono::process::{PROGRAM_ROW, Seat, Share, Shown, Stage, Sum, Tally, Way};
 
 /// The byte order of this host.
 const HERE: Order = if cfg!(target_endian = "big") { Order::Big } else { Order::Little };
@@ -38,8 +38,6 @@ const THROWN: usize = 0;
 const GC0: usize = 3;
 const GC1: usize = 4;
 const METHODS: usize = 5;
-/// Slot of the program's row.
-const PROGRAM: u32 = 0;
 
 /// Metrics that another way may feed, and whether their figures are as before.
 type Shared<'a> = (Share, bool, &'a [(MetricItem, Value)]);
@@ -170,7 +168,7 @@ impl Meter {
         ] {
             let more = self.tally.since_start(of, total);
             if more > 0 {
-                peer.row_add(PROGRAM, item, more);
+                peer.row_add(PROGRAM_ROW, item, more);
             }
         }
     }

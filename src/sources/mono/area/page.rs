@@ -9,58 +9,6 @@ pub(crate) const PAGE: usize = 4096;
 /// Position of the counters.
 const START: usize = 32;
 
-/// Where the counters are, from their start.
-#[derive(Debug, PartialEq, Eq)]
-struct Offsets {
-    exceptions_thrown: usize,
-    exceptions_filters: usize,
-    exceptions_finallys: usize,
-    gc_collections0: usize,
-    gc_collections1: usize,
-    jit_methods: usize,
-    jit_bytes: usize,
-    contentions: usize,
-    pool_completed: usize,
-    pool_threads: usize,
-    appdomains: usize,
-    appdomains_total: usize,
-    handles_created: usize,
-    sync_blocks: usize,
-    loader_bytes: usize,
-}
-
-/// Mono 5.14 to 6.12: 296 bytes of counters.
-const LATE: Offsets = Offsets {
-    exceptions_thrown: 16,
-    exceptions_filters: 20,
-    exceptions_finallys: 24,
-    gc_collections0: 40,
-    gc_collections1: 44,
-    jit_methods: 0,
-    jit_bytes: 4,
-    contentions: 204,
-    pool_completed: 272,
-    pool_threads: 264,
-    appdomains: 176,
-    appdomains_total: 180,
-    handles_created: 96,
-    sync_blocks: 140,
-    loader_bytes: 196,
-};
-
-/// Mono 4 and the first of 5: 264 bytes, since sizes of the heap have 32 bits.
-const EARLY: Offsets = Offsets {
-    contentions: 180,
-    pool_completed: 240,
-    pool_threads: 256,
-    appdomains: 152,
-    appdomains_total: 156,
-    handles_created: 84,
-    sync_blocks: 116,
-    loader_bytes: 172,
-    ..LATE
-};
-
 /// Why a page is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -86,24 +34,42 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// What the runtime counts. Those of 32 bits wrap, but for what can be fewer again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Figures {
-    pub(crate) exceptions_thrown: u32,
-    pub(crate) exceptions_filters: u32,
-    pub(crate) exceptions_finallys: u32,
-    pub(crate) gc_collections0: u32,
-    pub(crate) gc_collections1: u32,
-    pub(crate) jit_methods: u32,
-    pub(crate) jit_bytes: u32,
-    pub(crate) contentions: u32,
-    pub(crate) pool_completed: u64,
-    pub(crate) pool_threads: u32,
-    pub(crate) appdomains: u32,
-    pub(crate) appdomains_total: u32,
-    pub(crate) handles_created: u32,
-    pub(crate) sync_blocks: u32,
-    pub(crate) loader_bytes: u32,
+/// The counters with their types, and where they are from their start in each of two layouts.
+macro_rules! figures {
+    ($($name:ident: $ty:ident, $late:literal, $early:literal;)*) => {
+        /// What the runtime counts. Those of 32 bits wrap, but for what can be fewer again.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub(crate) struct Figures {
+            $(pub(crate) $name: $ty,)*
+        }
+
+        impl Figures {
+            fn read(page: Page<'_>, late: bool) -> Self {
+                let at = |late_at: usize, early_at: usize| START + if late { late_at } else { early_at };
+                Self { $($name: page.$ty(at($late, $early)).unwrap_or_default(),)* }
+            }
+        }
+    };
+}
+
+// Mono 5.14 to 6.12 has 296 bytes of counters; Mono 4 and the first of 5 have 264, since sizes of the
+// heap have 32 bits.
+figures! {
+    exceptions_thrown: u32, 16, 16;
+    exceptions_filters: u32, 20, 20;
+    exceptions_finallys: u32, 24, 24;
+    gc_collections0: u32, 40, 40;
+    gc_collections1: u32, 44, 44;
+    jit_methods: u32, 0, 0;
+    jit_bytes: u32, 4, 4;
+    contentions: u32, 204, 180;
+    pool_completed: u64, 272, 240;
+    pool_threads: u32, 264, 256;
+    appdomains: u32, 176, 152;
+    appdomains_total: u32, 180, 156;
+    handles_created: u32, 96, 84;
+    sync_blocks: u32, 140, 116;
+    loader_bytes: u32, 196, 172;
 }
 
 /// Reads the page of the process that calls itself `pid`; also returns where the categories begin.
@@ -121,9 +87,9 @@ pub(super) fn figures(bytes: &[u8], order: Order, pid: u32) -> Result<(Figures, 
         Some((page.u32(4)?, page.u16(22)?, data)).filter(|_| whole)
     };
     let (owner, size, data) = head().ok_or(Refusal::NoArea)?;
-    let offsets = match size {
-        296 => &LATE,
-        264 => &EARLY,
+    let late = match size {
+        296 => true,
+        264 => false,
         _ => return Err(Refusal::Layout(size)),
     };
     if owner != pid {
@@ -132,25 +98,7 @@ pub(super) fn figures(bytes: &[u8], order: Order, pid: u32) -> Result<(Figures, 
     if data < START + usize::from(size) {
         return Err(Refusal::NoArea);
     }
-    let at = |offset| page.u32(START + offset).unwrap_or_default();
-    let figures = Figures {
-        exceptions_thrown: at(offsets.exceptions_thrown),
-        exceptions_filters: at(offsets.exceptions_filters),
-        exceptions_finallys: at(offsets.exceptions_finallys),
-        gc_collections0: at(offsets.gc_collections0),
-        gc_collections1: at(offsets.gc_collections1),
-        jit_methods: at(offsets.jit_methods),
-        jit_bytes: at(offsets.jit_bytes),
-        contentions: at(offsets.contentions),
-        pool_completed: page.u64(START + offsets.pool_completed).unwrap_or_default(),
-        pool_threads: at(offsets.pool_threads),
-        appdomains: at(offsets.appdomains),
-        appdomains_total: at(offsets.appdomains_total),
-        handles_created: at(offsets.handles_created),
-        sync_blocks: at(offsets.sync_blocks),
-        loader_bytes: at(offsets.loader_bytes),
-    };
-    Ok((figures, data))
+    Ok((Figures::read(page, late), data))
 }
 
 /// A counter that has a value.

@@ -8,10 +8,8 @@ use crate::contract::{Identity, SampleValue};
 use crate::heap_size;
 use crate::model::{Value, cut};
 use crate::sources::mono::process;
-use crate::sources::mono::process::{PROGRAM, Said, tidy};
+use crate::sources::mono::process::{LABEL, PROGRAM, Said, tidy};
 
-/// Bytes of the command line in the label `command`.
-const COMMAND: usize = 200;
 /// Bytes of a name given by the driver.
 const FALLBACK: usize = 128;
 
@@ -107,7 +105,7 @@ impl ProcessInfo {
             None => tidy(peer.fallback.as_bytes(), FALLBACK, ":#@/[]"),
         };
         if let Some(command) = &self.command {
-            labels.push(("command", cut(command, COMMAND).to_owned()));
+            labels.push(("command", cut(command, LABEL).to_owned()));
         }
         labels.push(("dialect", dialect.to_owned()));
         Identity {
@@ -208,7 +206,7 @@ mod tests {
         let program = id.name.strip_suffix(":1@10.0.0.1").expect("program, pid and host");
         assert_eq!(program.chars().count(), PROGRAM);
         assert!(program.starts_with(&"ü".repeat(PROGRAM - 9)), "{program}");
-        assert!(id.labels.iter().all(|(_, v)| v.len() <= COMMAND));
+        assert!(id.labels.iter().all(|(_, v)| v.len() <= LABEL));
         let fallback = ProcessInfo::default()
             .identity(&Origin { fallback: "/a b\n".repeat(100), ..peer() }, "x")
             .name;

@@ -7,19 +7,18 @@ use mono_counters::message::{TICK_NANOSECONDS, UNIX_EPOCH_TICKS};
 
 use super::Counters;
 use super::identity::{IdentityCounter, Origin, ProcessInfo};
-use crate::contract::{Identity, Peer, SampleValue};
+use crate::contract::{Identity, Peer, SampleValue, SessionError};
 use crate::model::{HeapSize, Now, Value};
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics::{
     COUNTERS, DIALECT, INTERVAL, JIT_METHODS, PROGRAM_SAMPLES, PROGRAMS, SAMPLE, SAMPLES, SKEW,
 };
-use crate::sources::mono::process::{Joining, Said, Seat, Share, Shown, Stage, Way};
-
-/// Slot of the program's row.
-const PROGRAM: u32 = 0;
+use crate::sources::mono::process::{
+    Joining, PROGRAM_ROW, Said, Seat, Share, Shown, Stage, Way, bind_program,
+};
 
 /// The state of one connection's updates.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Updates {
     origin: Origin,
     process: ProcessInfo,
@@ -61,27 +60,7 @@ impl HeapSize for Updates {
 
 impl Updates {
     pub(crate) fn new(origin: Origin, joining: Option<Joining>) -> Self {
-        Self {
-            origin,
-            process: ProcessInfo::default(),
-            joining,
-            seat: None,
-            way: Way::Module,
-            shown: Shown::default(),
-            introduced: false,
-            name: String::new(),
-            program: None,
-            messages: 0,
-            dialect: String::new(),
-            counters: None,
-            stamp: 0,
-            before: None,
-            values: Vec::new(),
-            usual: 0,
-            texts: 0,
-            stage: Stage::Connected,
-            replaced: false,
-        }
+        Self { origin, joining, ..Self::default() }
     }
 
     /// For the log profiler.
@@ -112,9 +91,9 @@ impl Updates {
         &self.name
     }
 
-    /// The program; empty if it is not known.
-    pub(crate) fn program(&self) -> &str {
-        self.program.as_deref().unwrap_or_default()
+    /// The program, if the process is known.
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.program.as_deref()
     }
 
     /// The program and the process id as the peer itself says them in its stream.
@@ -150,19 +129,12 @@ impl Updates {
         if self.seat.is_none()
             && let Some(program) = &self.program
         {
-            let (table, slot) = (PROGRAMS, PROGRAM);
-            peer.row(table, slot, Some(program));
-            peer.row_labels(table, slot, &[("program", program)]);
+            bind_program(program, peer);
         }
         self.belong(peer);
         peer.set(DIALECT, Value::text(&self.dialect));
         self.flush(peer);
         self.refresh(counters, peer);
-    }
-
-    /// Slot of the program's row, if the program is known.
-    pub(crate) fn program_row(&self) -> Option<u32> {
-        self.program.as_ref().map(|_| PROGRAM)
     }
 
     /// The process is one of its program: about once a second.
@@ -171,7 +143,7 @@ impl Updates {
             self.shown.tick(seat, peer);
         } else if self.introduced {
             if self.program.is_some() {
-                peer.row_member(PROGRAMS, PROGRAM);
+                peer.row_member(PROGRAMS, PROGRAM_ROW);
             }
             self.shown.stage(self.stage, peer);
         }
@@ -189,8 +161,12 @@ impl Updates {
     }
 
     /// A newer connection of the same process takes over.
-    pub(crate) const fn replaced(&mut self) {
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub(crate) const fn replaced(&mut self) -> Result<(), SessionError> {
         self.replaced = true;
+        Err(SessionError::Closed("a newer connection of the same process took over"))
     }
 
     /// Sets the agent's dialect, which may be known only after Hello.
@@ -305,7 +281,7 @@ impl Updates {
         self.drop_sample();
         peer.add(SAMPLES, 1);
         if self.program.is_some() {
-            peer.row_add(PROGRAM, PROGRAM_SAMPLES, 1);
+            peer.row_add(PROGRAM_ROW, PROGRAM_SAMPLES, 1);
         }
         self.reads(peer);
         if wall {

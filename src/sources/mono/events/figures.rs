@@ -11,7 +11,7 @@ use crate::model::{MetricItem, RowItem};
 use crate::sources::mono::limits::LIVE_THREADS;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::Act;
-use crate::sources::mono::process::{Sum, Tally};
+use crate::sources::mono::process::{PROGRAM_ROW, Sum, Tally};
 
 /// Metrics of one process that wait for the end of a flush: it may be that of its identity.
 #[derive(Debug)]
@@ -221,8 +221,8 @@ const SUMS: [(RowItem, Option<Sum>); 6] = [
 /// Sums of this process.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    /// Slot of the program's row; `None`: the program is not known.
-    slot: Option<u32>,
+    /// The program is known.
+    known: bool,
     /// `None`: the process is seen by this stream only.
     tally: Option<Tally>,
     sums: [u64; SUMS.len()],
@@ -231,8 +231,8 @@ pub(super) struct Program {
 
 impl Program {
     /// The program is known.
-    pub(super) fn is(&mut self, slot: u32, tally: Option<Tally>) {
-        (self.slot, self.tally) = (Some(slot), tally);
+    pub(super) fn is(&mut self, tally: Option<Tally>) {
+        (self.known, self.tally) = (true, tally);
     }
 
     /// Adds to a sum.
@@ -245,7 +245,9 @@ impl Program {
 
     /// A flush has been read, or a part of it: tells what the sums have grown by.
     pub(super) fn settle(&mut self, peer: &mut Peer) {
-        let Some(slot) = self.slot else { return };
+        if !self.known {
+            return;
+        }
         for ((item, shared), (sum, told)) in
             SUMS.into_iter().zip(self.sums.iter().zip(&mut self.told))
         {
@@ -256,7 +258,7 @@ impl Program {
                 None => sum.wrapping_sub(before),
             };
             if more > 0 {
-                peer.row_add(slot, item, more);
+                peer.row_add(PROGRAM_ROW, item, more);
             }
         }
     }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::figures::Figures;
+use super::names::Table;
 use super::rows::{Flush, Pending, UNKNOWN};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
@@ -204,33 +205,32 @@ impl Handles {
     }
 }
 
-/// At most [`OBJECTS`] objects: the oldest half is forgotten when there are more.
-#[derive(Debug, Default)]
+/// The types of at most [`OBJECTS`] objects.
+#[derive(Debug)]
 pub(super) struct Objects {
-    young: HashMap<u64, u64, RandomState>,
-    old: HashMap<u64, u64, RandomState>,
+    types: Table<u64>,
     /// Moves of one event: new address and type. A new address may be the old one of another
     /// object of the same event.
     moves: Vec<(u64, u64)>,
 }
 
-heap_size!(Objects { young, old, moves });
+heap_size!(Objects { types, moves });
+
+impl Default for Objects {
+    fn default() -> Self {
+        Self { types: Table::new(OBJECTS), moves: Vec::new() }
+    }
+}
 
 impl Objects {
     /// An object of a type was allocated.
     pub(super) fn allocated(&mut self, object: u64, kind: u64) {
-        if self.young.len() >= OBJECTS / 2 {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(object, kind);
+        self.types.insert(object, kind);
     }
 
     /// An object moved.
     pub(super) fn moved(&mut self, from: u64, to: u64) {
-        let (young, old) = (self.young.remove(&from), self.old.remove(&from));
-        if let Some(kind) = young.or(old) {
-            self.moves.push((to, kind));
-        }
+        self.moves.extend(self.types.remove(from).map(|kind| (to, kind)));
         if self.moves.len() >= MOVES {
             self.settle();
         }
@@ -247,7 +247,7 @@ impl Objects {
 
     /// Type of an object.
     pub(super) fn kind(&self, object: u64) -> Option<u64> {
-        self.young.get(&object).or_else(|| self.old.get(&object)).copied()
+        self.types.get(object).copied()
     }
 
     /// Objects or their moves are lost: addresses mean nothing any more.

@@ -14,14 +14,15 @@
 mod collections;
 mod figures;
 mod heap;
+mod names;
 mod profile;
 mod records;
 mod rows;
 mod sites;
 
 pub(crate) use figures::jit_item;
+pub(crate) use names::Names;
 pub(crate) use profile::Profile;
-pub(crate) use rows::Names;
 
 use self::collections::Collections;
 use self::figures::{Figures, Program, Threads};
@@ -113,10 +114,10 @@ impl Runtime {
         }
     }
 
-    /// The program is known: the slot of its row in [`m::PROGRAMS`], and what its sums have of the
-    /// process, if it is one of this host.
-    pub(crate) fn of_program(&mut self, slot: u32, tally: Option<Tally>) {
-        self.program.is(slot, tally);
+    /// The program is known, which has its row; and what its sums have of the process, if it is one
+    /// of this host.
+    pub(crate) fn of_program(&mut self, tally: Option<Tally>) {
+        self.program.is(tally);
     }
 
     /// An event, or an item of one, of a thread's buffer.
@@ -210,12 +211,7 @@ impl Runtime {
     }
 
     /// A second has passed: nothing waits for ever.
-    pub(crate) fn tick(
-        &mut self,
-        names: &dyn Names,
-        stamp: &dyn Fn(u64) -> Stamp,
-        peer: &mut Peer,
-    ) {
+    pub(crate) fn tick(&mut self, names: &Names, stamp: &dyn Fn(u64) -> Stamp, peer: &mut Peer) {
         self.threads.tick(&mut self.figures);
         self.waits = if self.is_settled() { 0 } else { self.waits + 1 };
         let force = self.waits >= PATIENCE;
@@ -230,7 +226,7 @@ impl Runtime {
     pub(crate) fn settle(
         &mut self,
         force: bool,
-        names: &dyn Names,
+        names: &Names,
         stamp: &dyn Fn(u64) -> Stamp,
         peer: &mut Peer,
     ) {
@@ -274,6 +270,12 @@ impl Runtime {
     }
 }
 
+/// The words of a profiler's options with their values: `log:nodefaults,sample=200,…`.
+fn words(options: &str) -> impl Iterator<Item = (&str, &str)> {
+    let words = options.split_once(':').map_or("", |(_, words)| words);
+    words.split(',').map(|word| word.split_once('=').unwrap_or((word, "")))
+}
+
 /// What a profiler was asked to report, as far as it decides which metrics have values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Options {
@@ -290,10 +292,8 @@ struct Options {
 impl Options {
     /// Reads `log:nodefaults,gc,…`. Unknown words are of no concern.
     fn parse(text: &str) -> Self {
-        let words = text.split_once(':').map_or("", |(_, words)| words);
         let mut all = Self { exception: true, ..Self::default() };
-        for word in words.split(',') {
-            let (name, _) = word.split_once('=').unwrap_or((word, ""));
+        for (name, _) in words(text) {
             match name {
                 "nodefaults" => all = Self::default(),
                 "gc" => all.gc = true,

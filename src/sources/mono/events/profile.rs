@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::Names;
+use super::{Names, words};
 use crate::contract::Peer;
 use crate::heap_size;
 use crate::meter::folded;
@@ -50,7 +50,7 @@ impl Profile {
     }
 
     /// A sample of a thread. `frames`: innermost first.
-    pub(crate) fn hit(&mut self, thread: u64, frames: &[u64], names: &dyn Names) {
+    pub(crate) fn hit(&mut self, thread: u64, frames: &[u64], names: &Names) {
         if !self.hits.has_room(frames.len()) {
             self.weigh(names);
         }
@@ -58,7 +58,7 @@ impl Profile {
     }
 
     /// A flush has been read, when all names have come: tells the time of the samples so far.
-    pub(crate) fn settle(&mut self, names: &dyn Names, peer: &mut Peer) {
+    pub(crate) fn settle(&mut self, names: &Names, peer: &mut Peer) {
         if self.owner.is_empty() || (self.hits.is_empty() && self.named.is_empty()) {
             return;
         }
@@ -68,7 +68,7 @@ impl Profile {
         named.tell(&self.program, peer);
     }
 
-    fn weigh(&mut self, names: &dyn Names) {
+    fn weigh(&mut self, names: &Names) {
         std::mem::take(&mut self.hits).weigh(self.rate, names, &mut self.named);
     }
 
@@ -161,7 +161,7 @@ impl Hits {
     }
 
     /// Adds the samples to what has names.
-    fn weigh(self, rate: Rate, names: &dyn Names, named: &mut Named) {
+    fn weigh(self, rate: Rate, names: &Names, named: &mut Named) {
         let mut stacks: Vec<&[u64]> = vec![&[]; self.stacks.len()];
         for (frames, number) in &self.stacks {
             stacks.get_mut(*number as usize).into_iter().for_each(|stack| *stack = frames);
@@ -237,7 +237,7 @@ impl Named {
     }
 
     /// Adds to the time of a stack, whose innermost frame is the first.
-    fn add(&mut self, frames: &[u64], time: u64, names: &dyn Names) {
+    fn add(&mut self, frames: &[u64], time: u64, names: &Names) {
         let known = frames.iter().filter_map(|id| names.method(*id));
         let known: Vec<String> = known.map(method).collect();
         match room(&mut self.stacks, folded(&known, limits::STACK_NAME)) {
@@ -326,10 +326,8 @@ struct Rate {
 impl Rate {
     /// Reads `log:…,sample=200`, `sample-real` and, of Mono 5, `sample=cycles/1000`.
     fn parse(options: &str) -> Self {
-        let words = options.split_once(':').map_or("", |(_, words)| words);
         let mut rate = Self::default();
-        for word in words.split(',') {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        for (name, value) in words(options) {
             let clock = match name {
                 "sample" => Clock::Process,
                 "sample-real" => Clock::Real,

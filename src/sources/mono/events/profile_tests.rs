@@ -11,27 +11,6 @@ use crate::sources::Source;
 use crate::sources::mono::mlpd::{Decoder, Event, Header, Visitor};
 use crate::sources::mono::{Mono, limits, metrics as m};
 
-#[derive(Default)]
-struct Methods(HashMap<u64, String>);
-
-impl Names for Methods {
-    fn method(&self, id: u64) -> Option<&str> {
-        self.0.get(&id).map(String::as_str)
-    }
-
-    fn class(&self, _: u64) -> Option<&str> {
-        None
-    }
-
-    fn class_of(&self, _: u64) -> Option<&str> {
-        None
-    }
-
-    fn thread(&self, _: u64) -> Option<&str> {
-        None
-    }
-}
-
 fn recorded() -> Recorded {
     Recorded::new(&Mono::TABLE)
 }
@@ -46,7 +25,7 @@ fn sum(rows: &Recorded, item: RowItem) -> u64 {
 
 struct Reading {
     profile: Profile,
-    methods: Methods,
+    methods: Names,
     rows: Recorded,
     events: u32,
 }
@@ -59,9 +38,7 @@ impl Visitor for Reading {
 
     fn event(&mut self, _time: u64, event: Event<'_>) {
         match event {
-            Event::Method { method, name, .. } => {
-                self.methods.0.insert(method, String::from_utf8_lossy(name).into_owned());
-            }
+            Event::Method { method, name, .. } => self.methods.name_method(method, name),
             Event::Hit { thread, frames, .. } => self.profile.hit(thread, frames, &self.methods),
             // Each flush ends with such a point.
             Event::Sync { .. } => self.profile.settle(&self.methods, &mut self.rows),
@@ -78,11 +55,11 @@ fn capture(name: &str) -> Reading {
     GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
     let mut reading = Reading {
         profile: Profile::default(),
-        methods: Methods::default(),
+        methods: Names::default(),
         rows: recorded(),
         events: 0,
     };
-    Decoder::new().feed(&mut BytesMut::from(&bytes[..]), &mut reading).unwrap();
+    Decoder::default().feed(&mut BytesMut::from(&bytes[..]), &mut reading).unwrap();
     reading.profile.settle(&reading.methods, &mut reading.rows);
     reading
 }
@@ -142,8 +119,10 @@ fn profile(options: &str) -> Profile {
     profile
 }
 
-fn methods(count: u64) -> Methods {
-    Methods((1..=count).map(|id| (id, format!("N.C:M{id} (int)"))).collect())
+fn methods(count: u64) -> Names {
+    let mut names = Names::default();
+    (1..=count).for_each(|id| names.name_method(id, format!("N.C:M{id} (int)").as_bytes()));
+    names
 }
 
 #[test]

@@ -6,7 +6,8 @@ use foldhash::fast::RandomState;
 
 use super::collections::Pause;
 use super::figures::Figures;
-use super::rows::{Flush, Names, UNKNOWN, site};
+use super::names::Names;
+use super::rows::{Flush, UNKNOWN, site};
 use super::sites::{Waited, waiting};
 use crate::contract::{EventParam, Peer};
 use crate::events::flags::POINT;
@@ -89,7 +90,7 @@ impl Namings {
     }
 
     /// The name of a thread at a time; of more threads than fit, the newest.
-    fn get<'a>(&'a self, thread: u64, time: u64, names: &'a dyn Names) -> Option<&'a str> {
+    fn get<'a>(&'a self, thread: u64, time: u64, names: &'a Names) -> Option<&'a str> {
         let Some(of) = self.0.get(&thread) else {
             return names.thread(thread).filter(|_| self.0.len() >= LIVE_THREADS);
         };
@@ -257,7 +258,7 @@ fn emit(record: &Record, name: Option<&str>, flush: Flush<'_>, stamp: Stamp, pee
 
 /// Names of the frames, the outermost first, parted by semicolons. The outermost are left out of a
 /// stack that is too long.
-fn stack(frames: &[u64], names: &dyn Names) -> String {
+fn stack(frames: &[u64], names: &Names) -> String {
     let mut length = 0;
     let fits = |id: &&u64| {
         length += names.method(**id).unwrap_or(UNKNOWN).len() + 1;

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::{FixedState, RandomState};
 
+use super::names::Names;
 use crate::contract::Peer;
 use crate::heap_size;
 use crate::runtimes::Layout;
@@ -18,7 +19,7 @@ pub(super) const UNKNOWN: &str = "?";
 pub(super) struct Flush<'a> {
     /// The instance.
     pub(super) owner: &'a str,
-    pub(super) names: &'a dyn Names,
+    pub(super) names: &'a Names,
     /// Data version of the stream.
     pub(super) version: u8,
     /// What has no name now never gets one.
@@ -137,18 +138,6 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
 #[inline]
 fn add<const N: usize>(sums: &mut [u64; N], more: [u64; N]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
-}
-
-/// The names of one stream.
-pub(crate) trait Names {
-    /// Full name of a method: `Namespace.Class:Method (arguments)`.
-    fn method(&self, id: u64) -> Option<&str>;
-    /// Name of a class.
-    fn class(&self, id: u64) -> Option<&str>;
-    /// Name of the class of a vtable.
-    fn class_of(&self, vtable: u64) -> Option<&str>;
-    /// Name of a thread.
-    fn thread(&self, id: u64) -> Option<&str>;
 }
 
 /// Types of objects are vtables from this version on, before they are classes.

@@ -6,7 +6,8 @@
 
 use super::collections::US;
 use super::figures::Figures;
-use super::rows::{Fixed, Flush, Names, Pending, is_lock, site};
+use super::names::Names;
+use super::rows::{Fixed, Flush, Pending, is_lock, site};
 use crate::contract::{Histogram, Peer};
 use crate::heap_size;
 use crate::runtimes::{Layout, Open};
@@ -185,7 +186,7 @@ impl Locks {
 
 /// The method that waits: the innermost one that is not of the lock itself. `frames`: innermost
 /// first. `None`: a name is missing.
-pub(super) fn waiting(frames: impl Iterator<Item = u64>, names: &dyn Names) -> Option<&str> {
+pub(super) fn waiting(frames: impl Iterator<Item = u64>, names: &Names) -> Option<&str> {
     let mut outermost = None;
     for id in frames.take_while(|id| *id != 0) {
         let name = names.method(id)?;

@@ -68,7 +68,7 @@ impl Task {
                     self.configure();
                     self.place.look_again();
                 }
-                Some(report) = self.reports.recv() => self.live.report(report),
+                Some(report) = self.reports.recv() => self.live.apply(report),
                 _ = ticks.tick() => {
                     self.live.tick();
                     for pid in self.live.again() {
@@ -92,8 +92,6 @@ impl Task {
     }
 }
 
-/// Readings between two charges of memory.
-const FLUSH: u8 = 16;
 /// Readings between two attempts of a process that a limit of the store has turned away.
 const AGAIN: u8 = 10;
 /// The answer to requests that only the module takes.
@@ -125,7 +123,6 @@ struct Process {
     meter: Meter,
     area: Option<Area>,
     peer: Peer,
-    ticks: u8,
     /// Readings since a limit turned it away.
     refused: u8,
 }
@@ -154,7 +151,7 @@ impl Live {
     }
 
     /// Applies a report of the finder.
-    fn report(&mut self, report: Report) {
+    fn apply(&mut self, report: Report) {
         match report {
             Report::Gone(pid, start) => self.gone(pid, start),
             Report::Found(found) => self.found(*found),
@@ -206,7 +203,7 @@ impl Live {
         let Found { facts, access, area, program } = found;
         let (start, peer) = (facts.start, self.maker.make());
         let meter = Meter::new(self.processes.seat(Way::Area, facts), access);
-        let mut process = Process { start, program, meter, area, peer, ticks: 0, refused: 0 };
+        let mut process = Process { start, program, meter, area, peer, refused: 0 };
         process.peer.at(now());
         process.meter.start(&mut process.peer);
         process.tick();
@@ -288,8 +285,8 @@ impl Process {
     }
 
     fn tick(&mut self) {
-        let Self { meter, area, peer, ticks, refused, .. } = self;
-        peer.at(now());
+        let Self { meter, area, peer, refused, .. } = self;
+        peer.set_now(now());
         if peer.refused() {
             *refused += 1;
             if *refused < AGAIN {
@@ -324,11 +321,7 @@ impl Process {
                 peer.answer(control, NO_MODULE.to_owned());
             }
         }
-        // There are no records; this charges the memory of new metrics.
-        *ticks = ticks.wrapping_add(1);
-        if *ticks % FLUSH == 1 {
-            peer.flush();
-        }
+        peer.flush();
     }
 
     fn end(mut self, ended: bool, why: &'static str) {

@@ -40,7 +40,7 @@ fn begun(live: &mut Live, pid: u32, program: &str) {
     let program = Program { command: command.clone(), file: None };
     let facts = Facts { pid, start: 7, command, ..Facts::default() };
     let found = Found { facts, access: Access::absent(), area: None, program };
-    live.report(Report::Found(Box::new(found)));
+    live.apply(Report::Found(Box::new(found)));
 }
 
 /// What was told since the last call: names, states, exceptions of the program, answers, ends.
@@ -73,7 +73,7 @@ fn requests_are_answered_and_the_end_is_told() {
     live.tick();
     live.tick();
     assert_eq!(told(&store), [NO_MODULE]);
-    live.report(Report::Gone(5, 7));
+    live.apply(Report::Gone(5, 7));
     assert_eq!(told(&store), ["state 6", ENDED]);
 }
 
@@ -95,7 +95,7 @@ fn a_process_beyond_the_limit_is_reported_again_when_there_is_room() {
     let last = 1 + u32::try_from(limits::AREAS).unwrap();
     (1..=last).for_each(|pid| found(&mut live, pid));
     assert_eq!((live.again(), live.room()), (Vec::new(), 0));
-    live.report(Report::Gone(1, 7));
+    live.apply(Report::Gone(1, 7));
     assert_eq!((live.again(), live.again()), (vec![last], Vec::new()));
     drop(told(&store));
     found(&mut live, last);
@@ -192,7 +192,7 @@ fn a_process_that_executes_another_program_is_another() {
         let glance = Glance::of(host.proc().open(PID).unwrap()).unwrap();
         finder.look(&glance, Visit { number: 1, settled: false }).report.unwrap()();
         while let Ok(report) = reports.try_recv() {
-            live.report(report);
+            live.apply(report);
         }
         live.tick();
         told(&store)

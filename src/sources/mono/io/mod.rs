@@ -16,7 +16,6 @@ use super::counters::identity::Origin;
 use super::counters::pattern::Pattern;
 use super::front::Front;
 use super::process::{Joining, Processes, Via};
-use super::stream;
 use crate::contract::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
 use crate::sources::{Context, Running};
@@ -103,7 +102,7 @@ fn sessions(shared: &Shared, processes: &Arc<Processes>) -> SessionFactory {
         };
         let via = Via::Tcp { peer: caller.address, ours: caller.ours };
         let joining = local.then(|| Joining { processes: Arc::clone(&processes), via });
-        Box::new(Front::joining(peer, joining, current(&shared), stream_settings()))
+        Box::new(Front::new(peer, joining, current(&shared), ticks))
     })
 }
 
@@ -114,12 +113,8 @@ fn file_sessions(shared: &Shared, processes: &Arc<Processes>) -> FileFactory {
         let joining = Joining { processes: Arc::clone(&processes), via: Via::File(path) };
         let peer = Origin { address, fallback, host: None, process: None };
         let settings = Settings { one_way: true, ..current(&shared) };
-        Box::new(Front::joining(peer, Some(joining), settings, stream_settings()))
+        Box::new(Front::new(peer, Some(joining), settings, ticks))
     })
-}
-
-const fn stream_settings() -> stream::Settings {
-    stream::Settings { ticks }
 }
 
 /// `CLOCK_MONOTONIC` in ns.

@@ -54,12 +54,6 @@ enum Next {
 }
 
 impl Decoder {
-    /// A decoder at the start of a stream.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Decodes and consumes all whole items of `input`. What it leaves is the start of an item.
     ///
     /// # Errors

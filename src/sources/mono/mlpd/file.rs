@@ -25,12 +25,6 @@ pub struct FileDecoder {
 heap_size!(FileDecoder { unzip, frames });
 
 impl FileDecoder {
-    /// A decoder at the start of a file.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Decodes and consumes `input`; a file that grows continues with the next call.
     ///
     /// # Errors
@@ -46,22 +40,10 @@ impl FileDecoder {
         Ok(())
     }
 
-    /// The header, once it came.
-    #[must_use]
-    pub const fn header(&self) -> Option<&Header> {
-        self.decoder().header()
-    }
-
     /// The decoder behind the file: events and bytes without holes.
     #[must_use]
     pub const fn decoder(&self) -> &Decoder {
         &self.frames.decoder
-    }
-
-    /// The file is a gzip stream.
-    #[must_use]
-    pub const fn zipped(&self) -> bool {
-        !matches!(self.unzip.state, State::Unknown | State::Plain)
     }
 }
 

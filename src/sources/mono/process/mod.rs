@@ -19,12 +19,13 @@ mod tests;
 
 pub(crate) use facts::{Facts, Host, PROGRAM, Said, Via, program, tidy};
 pub(crate) use processes::{Joining, Processes};
-pub(crate) use seat::{Seat, Shown, Sum, Tally};
+pub(crate) use seat::{LABEL, PROGRAM_ROW, Seat, Shown, Sum, Tally, bind_program};
 
 /// A way that a process is seen by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Way {
     /// The apm agent module.
+    #[default]
     Module,
     /// The log profiler's stream.
     Stream,
@@ -84,7 +85,7 @@ impl Share {
 }
 
 /// How far one way has come; `session.state` is that of the way that has come furthest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Stage {
     /// The process is known; nothing of it has been read yet.
@@ -92,6 +93,7 @@ pub(crate) enum Stage {
     /// This user may not read it.
     Denied = 1,
     /// It has said who it is.
+    #[default]
     Connected = 2,
     /// Values come.
     Reading = 3,

@@ -13,7 +13,7 @@ use crate::model::{Value, cut};
 use crate::sources::mono::metrics as m;
 
 /// Bytes of the command line in the label `command`.
-const LABEL: usize = 200;
+pub(crate) const LABEL: usize = 200;
 
 /// What the processes and a seat share.
 #[derive(Debug)]
@@ -70,11 +70,6 @@ impl Seat {
     /// What the host knows of the process.
     pub(crate) const fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    /// The name of the program.
-    pub(crate) fn program(&self) -> &str {
-        &self.program
     }
 
     /// The identity to report, with `peer` as the address and these labels besides.
@@ -218,8 +213,14 @@ impl Tally {
 
 /// Bytes of a command line.
 const COMMAND: usize = 1024;
-/// Slot of the program's row.
-const PROGRAM: u32 = 0;
+/// Slot of the row of a process's program.
+pub(crate) const PROGRAM_ROW: u32 = 0;
+
+/// Binds the row of a process's program.
+pub(crate) fn bind_program(program: &str, peer: &mut Peer) {
+    peer.row(m::PROGRAMS, PROGRAM_ROW, Some(program));
+    peer.row_labels(m::PROGRAMS, PROGRAM_ROW, &[("program", program)]);
+}
 
 /// What one way has shown of its process.
 #[derive(Debug, Default)]
@@ -247,7 +248,7 @@ impl Shown {
         if !std::mem::replace(&mut self.begun, true) {
             self.begin(seat, peer);
         }
-        peer.row_member(m::PROGRAMS, PROGRAM);
+        peer.row_member(m::PROGRAMS, PROGRAM_ROW);
         if self.ways != Some(ways) {
             self.ways = Some(ways);
             let names = [(Way::Module, "module"), (Way::Stream, "stream"), (Way::Area, "area")];
@@ -273,10 +274,8 @@ impl Shown {
     }
 
     fn begin(&self, seat: &Seat, peer: &mut Peer) {
-        let (program, facts) = (seat.program(), seat.facts());
-        let (table, slot) = (m::PROGRAMS, PROGRAM);
-        peer.row(table, slot, Some(program));
-        peer.row_labels(table, slot, &[("program", program)]);
+        let facts = seat.facts();
+        bind_program(&seat.program, peer);
         let command = facts.command_line();
         let set = [
             (m::COMMAND, Value::text(cut(&command, COMMAND))),

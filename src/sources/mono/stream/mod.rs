@@ -14,7 +14,6 @@
 
 mod clock;
 mod counters;
-mod names;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -25,8 +24,8 @@ use bytes::BytesMut;
 
 use self::counters::StreamCounters;
 use self::state::{State, Visit};
-use super::agent::Settings as SessionSettings;
-use super::agent::queue::Answer;
+use super::agent::Settings;
+use super::agent::queue::{Answer, items};
 use super::counters::Counters;
 use super::counters::identity::Origin;
 use super::counters::pattern::Pattern;
@@ -38,13 +37,6 @@ use super::process::Joining;
 use crate::contract::{Control, Held, Peer, Session, SessionError};
 use crate::heap_size;
 use crate::model::{ControlId, HeapSize, Now};
-
-/// What a stream needs of its host.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// `CLOCK_MONOTONIC` of this host in ns.
-    pub ticks: fn() -> u64,
-}
 
 /// Decodes the bytes.
 #[derive(Debug)]
@@ -87,7 +79,8 @@ impl HeapSize for Input {
 /// The log profiler of one process.
 #[derive(Debug)]
 pub struct Stream {
-    settings: SessionSettings,
+    settings: Settings,
+    /// `CLOCK_MONOTONIC` of this host in ns.
     ticks: fn() -> u64,
     input: Input,
     state: State,
@@ -99,22 +92,22 @@ pub struct Stream {
 heap_size!(Stream { settings, input, state });
 
 impl Stream {
-    /// For one connection or file.
+    /// For one connection or file. `ticks`: `CLOCK_MONOTONIC` of this host in ns.
     #[must_use]
-    pub fn new(origin: Origin, settings: SessionSettings, stream: Settings) -> Self {
-        Self::joining(origin, None, settings, stream)
+    pub fn new(origin: Origin, settings: Settings, ticks: fn() -> u64) -> Self {
+        Self::joining(origin, None, settings, ticks)
     }
 
     /// With `joining` for a peer whose process may be one of this host.
     pub(super) fn joining(
         origin: Origin,
         joining: Option<Joining>,
-        settings: SessionSettings,
-        stream: Settings,
+        settings: Settings,
+        ticks: fn() -> u64,
     ) -> Self {
         let counters = StreamCounters::new(&settings);
         Self {
-            ticks: stream.ticks,
+            ticks,
             input: Input::new(settings.one_way),
             state: State::new(counters, Updates::of_stream(origin, joining)),
             settings,
@@ -189,12 +182,7 @@ impl Session for Stream {
     ) -> Result<(), SessionError> {
         let State { updates, counters, .. } = &mut self.state;
         match request {
-            Control::Replaced => {
-                updates.replaced();
-                return Err(SessionError::Closed(
-                    "a newer connection of the same process took over",
-                ));
-            }
+            Control::Replaced => return updates.replaced(),
             Control::Select(patterns) => {
                 counters.counters.select(Pattern::sound(patterns, peer));
             }
@@ -250,13 +238,10 @@ fn asked(control: ControlId, text: &str, counters: &mut Counters) -> String {
         all.into_iter().for_each(|index| answer.item(";", &counters.key(index)));
         return answer.into_text();
     }
-    let items: Vec<_> = text.split(';').map(str::trim).filter(|item| !item.is_empty()).collect();
-    if items.is_empty() {
-        return "nothing: store CATEGORY/NAME".to_owned();
-    }
-    if items.len() > limits::ITEMS {
-        return format!("too long: at most {} counters at once", limits::ITEMS);
-    }
+    let items = match items(text) {
+        Ok(items) => items,
+        Err((what, why)) => return format!("{what}: {why}"),
+    };
     let mut answer = Answer::default();
     for item in items {
         let pattern = match Pattern::parse(item) {

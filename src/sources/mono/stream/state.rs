@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use super::clock::Clock;
 use super::counters::{Feeds, StreamCounters};
-use super::names::Names;
 use crate::contract::Peer;
 use crate::heap_size;
 use crate::model::{Now, Value};
 use crate::sources::mono::counters::updates::Updates;
-use crate::sources::mono::events::{Profile, Runtime};
+use crate::sources::mono::events::{Names, Profile, Runtime};
 use crate::sources::mono::limits;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::{Act, BadBuffer, Buffer, Decoder, Event, Header, Visitor};
@@ -114,9 +113,10 @@ impl State {
             peer.add(item, 0);
         }
         self.runtime.start(self.updates.name(), peer);
-        self.profile.start(self.updates.name(), self.updates.program(), peer);
-        if let Some(slot) = self.updates.program_row() {
-            self.runtime.of_program(slot, self.updates.seat().map(Seat::tally));
+        let program = self.updates.program();
+        self.profile.start(self.updates.name(), program.unwrap_or_default(), peer);
+        if program.is_some() {
+            self.runtime.of_program(self.updates.seat().map(Seat::tally));
         }
     }
 

@@ -11,10 +11,10 @@ use std::time::Duration;
 use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
-use super::{Settings, Stream};
+use super::Stream;
 use crate::contract::{Control, Recorded, Session, SessionError};
 use crate::model::{ControlId, Now, Stamp, Units};
-use crate::sources::mono::agent::Settings as SessionSettings;
+use crate::sources::mono::agent::Settings;
 use crate::sources::mono::counters::identity::Origin;
 use crate::sources::mono::front::Front;
 use crate::sources::mono::metrics as m;
@@ -29,8 +29,8 @@ struct Talk {
     now: Now,
 }
 
-fn settings(one_way: bool) -> SessionSettings {
-    SessionSettings { one_way, ..SessionSettings::default() }
+fn settings(one_way: bool) -> Settings {
+    Settings { one_way, ..Settings::default() }
 }
 
 fn peer() -> Origin {
@@ -43,7 +43,7 @@ fn peer() -> Origin {
 
 impl Talk {
     fn new(one_way: bool) -> Self {
-        let front = Front::new(peer(), settings(one_way), Settings { ticks: || 0 });
+        let front = Front::new(peer(), None, settings(one_way), || 0);
         Self {
             session: Box::new(front),
             told: recorded(),
@@ -409,16 +409,15 @@ fn joined(processes: &Arc<Processes>) -> Box<dyn Session> {
     let via =
         Via::Tcp { peer: ([127, 0, 0, 1], 50123).into(), ours: ([127, 0, 0, 1], 8888).into() };
     let joining = Joining { processes: Arc::clone(processes), via };
-    let settings = (settings(false), Settings { ticks: || 0 });
-    Box::new(Front::joining(peer(), Some(joining), settings.0, settings.1))
+    Box::new(Front::new(peer(), Some(joining), settings(false), || 0))
 }
 
 #[test]
 fn a_stream_has_64_kib_beside_its_names() {
     for name in ["m01-gc", "m02-exception", "m04-monitor", "m09-domains", "m12-tcp-killed"] {
         // Counters of another length of names are not shared with the streams of other tests.
-        let own = SessionSettings { name_length: 201, ..settings(false) };
-        let mut stream = Stream::new(peer(), own, Settings { ticks: || 0 });
+        let own = Settings { name_length: 201, ..settings(false) };
+        let mut stream = Stream::new(peer(), own, || 0);
         let (mut input, mut told) = (BytesMut::new(), recorded());
         let (mut now, mut most) = (Talk::new(false).now, 0);
         for piece in capture(name).chunks(16 << 10) {

@@ -1,6 +1,5 @@
 //! A process whose stream is read, and a peer that has its values by name.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -30,38 +29,12 @@ impl Params for RecordedEvent {
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    methods: HashMap<u64, String>,
-    classes: HashMap<u64, String>,
-    vtables: HashMap<u64, u64>,
-    threads: HashMap<u64, String>,
-}
-
-impl Names for Known {
-    fn method(&self, id: u64) -> Option<&str> {
-        self.methods.get(&id).map(String::as_str)
-    }
-
-    fn class(&self, id: u64) -> Option<&str> {
-        self.classes.get(&id).map(String::as_str)
-    }
-
-    fn class_of(&self, vtable: u64) -> Option<&str> {
-        self.class(*self.vtables.get(&vtable)?)
-    }
-
-    fn thread(&self, id: u64) -> Option<&str> {
-        self.threads.get(&id).map(String::as_str)
-    }
-}
-
 /// One process.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) runtime: Runtime,
     pub(super) seen: Recorded,
-    pub(super) names: Known,
+    pub(super) names: Names,
     thread: u64,
 }
 
@@ -70,7 +43,7 @@ impl Default for Process {
         Self {
             runtime: Runtime::default(),
             seen: Recorded::new(&Mono::TABLE),
-            names: Known::default(),
+            names: Names::default(),
             thread: 0,
         }
     }
@@ -101,18 +74,10 @@ impl Process {
     /// An event of a thread.
     pub(super) fn event(&mut self, thread: u64, time: u64, event: Event<'_>) {
         match event {
-            Event::Method { method, name, .. } => {
-                self.names.methods.insert(method, String::from_utf8_lossy(name).into());
-            }
-            Event::Class { act: Act::Load, id, name, .. } => {
-                self.names.classes.insert(id, String::from_utf8_lossy(name).into());
-            }
-            Event::Vtable { act: Act::Load, id, class, .. } => {
-                self.names.vtables.insert(id, class);
-            }
-            Event::Thread { act: Act::Name, id, name } => {
-                self.names.threads.insert(id, String::from_utf8_lossy(name).into());
-            }
+            Event::Method { method, name, .. } => self.names.name_method(method, name),
+            Event::Class { act: Act::Load, id, name, .. } => self.names.name_class(id, name),
+            Event::Vtable { act: Act::Load, id, class, .. } => self.names.vtable(id, class),
+            Event::Thread { act: Act::Name, id, name } => self.names.name_thread(id, name),
             _ => {}
         }
         self.runtime.event(thread, time, &event);
@@ -151,7 +116,7 @@ impl Process {
 
     /// Reads a stream in pieces, each of which is reported.
     pub(super) fn read(bytes: &[u8], piece: usize) -> Self {
-        let (mut process, mut decoder) = (Self::default(), Decoder::new());
+        let (mut process, mut decoder) = (Self::default(), Decoder::default());
         let mut input = BytesMut::new();
         for bytes in bytes.chunks(piece) {
             input.extend_from_slice(bytes);

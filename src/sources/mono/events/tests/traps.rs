@@ -296,7 +296,7 @@ fn sums_of_a_program_have_no_kinds_and_wait_for_its_name() {
     assert_eq!(p.seen.rows(m::PROGRAM_GC_COUNT), map([]));
     let (table, key) = (m::PROGRAMS, Some("shop.exe"));
     p.seen.row(table, 0, key);
-    p.runtime.of_program(0, None);
+    p.runtime.of_program(None);
     p.collect(1, 2000, &collection(1));
     p.event(1, 3000, Event::Monitor { event: monitor::CONTENTION, object: 8, frames: &[] });
     p.event(1, 3700, Event::Monitor { event: monitor::DONE, object: 8, frames: &[] });

@@ -227,7 +227,8 @@ fn bytes_of_every_event() {
         if bytes.len() > 200_000 || name == "v-flags" {
             continue;
         }
-        let (mut decoder, mut f, mut input) = (Decoder::new(), Facts::default(), BytesMut::new());
+        let (mut decoder, mut f, mut input) =
+            (Decoder::default(), Facts::default(), BytesMut::new());
         let mut sizes = std::collections::BTreeMap::<&str, u64>::new();
         let mut buffers = 0;
         for byte in bytes {

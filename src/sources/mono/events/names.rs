@@ -8,11 +8,11 @@ use std::collections::HashMap;
 
 use crate::heap_size;
 use crate::model::{HeapSize, cut};
-use crate::sources::mono::{events, limits};
+use crate::sources::mono::limits;
 
 /// Entries by id, at most about `most`: the oldest are forgotten.
 #[derive(Debug)]
-struct Table<T> {
+pub(super) struct Table<T> {
     most: usize,
     young: HashMap<u64, T, foldhash::fast::RandomState>,
     /// Entries of the time before `young` was begun.
@@ -22,16 +22,16 @@ struct Table<T> {
 heap_size!([T] Table<T> { young, old });
 
 impl<T> Table<T> {
-    fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self { most, young: HashMap::default(), old: HashMap::default() }
     }
 
-    fn get(&self, id: u64) -> Option<&T> {
+    pub(super) fn get(&self, id: u64) -> Option<&T> {
         self.young.get(&id).or_else(|| self.old.get(&id))
     }
 
     /// Returns what was forgotten.
-    fn insert(&mut self, id: u64, entry: T) -> Forgotten<T> {
+    pub(super) fn insert(&mut self, id: u64, entry: T) -> Forgotten<T> {
         let whole = if self.young.len() >= self.most / 2 {
             std::mem::replace(&mut self.old, std::mem::take(&mut self.young))
         } else {
@@ -40,14 +40,14 @@ impl<T> Table<T> {
         Forgotten { one: self.young.insert(id, entry), whole }
     }
 
-    fn remove(&mut self, id: u64) {
-        self.young.remove(&id);
-        self.old.remove(&id);
+    pub(super) fn remove(&mut self, id: u64) -> Option<T> {
+        let (young, old) = (self.young.remove(&id), self.old.remove(&id));
+        young.or(old)
     }
 }
 
 /// What an insertion has pushed out.
-struct Forgotten<T> {
+pub(super) struct Forgotten<T> {
     one: Option<T>,
     whole: HashMap<u64, T, foldhash::fast::RandomState>,
 }
@@ -139,27 +139,29 @@ impl Names {
         }
     }
 
-    /// The program, once its domain has a name.
-    pub(crate) fn program(&self) -> Option<&str> {
-        self.program.as_deref()
-    }
-}
-
-impl events::Names for Names {
-    fn method(&self, id: u64) -> Option<&str> {
+    /// Full name of a method: `Namespace.Class:Method (arguments)`.
+    pub(super) fn method(&self, id: u64) -> Option<&str> {
         self.methods.get(id).map(|name| &**name)
     }
 
-    fn class(&self, id: u64) -> Option<&str> {
+    /// Name of a class.
+    pub(super) fn class(&self, id: u64) -> Option<&str> {
         self.classes.get(id).map(|name| &**name)
     }
 
-    fn class_of(&self, vtable: u64) -> Option<&str> {
+    /// Name of the class of a vtable.
+    pub(super) fn class_of(&self, vtable: u64) -> Option<&str> {
         self.class(*self.vtables.get(vtable)?)
     }
 
-    fn thread(&self, id: u64) -> Option<&str> {
+    /// Name of a thread.
+    pub(super) fn thread(&self, id: u64) -> Option<&str> {
         self.threads.get(id).map(|name| &**name)
+    }
+
+    /// The program, once its domain has a name.
+    pub(crate) fn program(&self) -> Option<&str> {
+        self.program.as_deref()
     }
 }
 
@@ -170,7 +172,6 @@ fn text(name: &[u8]) -> Box<str> {
 
 #[cfg(test)]
 mod tests {
-    use super::events::Names as _;
     use super::*;
 
     #[test]
