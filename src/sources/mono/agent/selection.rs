@@ -91,11 +91,14 @@ impl Selection {
             .filter(|p| counters.matching(p).is_empty())
             .filter_map(Pattern::literal)
         {
-            self.queue.push(
-                Request::Add { category: category.into(), name: name.into() },
-                Origin::Selection,
-            );
+            self.select_one(category, name);
         }
+    }
+
+    /// Requests a counter of the selection.
+    fn select_one(&mut self, category: &str, name: &str) {
+        let request = Request::Add { category: category.into(), name: name.into() };
+        self.queue.push(request, Origin::Selection);
     }
 
     /// Another selection is configured.
@@ -112,7 +115,7 @@ impl Selection {
         self.queue.forget_selection();
         if counters.selection().is_empty() {
             for (category, name) in std::mem::take(&mut self.removed) {
-                self.queue.push(Request::Add { category, name }, Origin::Selection);
+                self.select_one(&category, &name);
             }
         }
         self.request_selection(counters);
@@ -293,10 +296,7 @@ impl Selection {
             if counters.selection().iter().any(|p| p.matches(category, name))
                 && have.insert(listed(category, name))
             {
-                self.queue.push(
-                    Request::Add { category: category.clone(), name: name.clone() },
-                    Origin::Selection,
-                );
+                self.select_one(category, name);
             }
         }
         if self.agent() == Agent::Note {
@@ -317,11 +317,8 @@ impl Selection {
             {
                 found = true;
                 if have.insert(listed(category, name)) {
-                    self.request_for(
-                        id,
-                        Request::Add { category: category.clone(), name: name.clone() },
-                        counters,
-                    );
+                    let request = Request::Add { category: category.clone(), name: name.clone() };
+                    self.request_for(id, request, counters);
                 }
             }
             if !found {

@@ -57,8 +57,15 @@ const GAUGES: [Gauge; 5] = [
 pub(crate) struct Meter {
     seat: Seat,
     tally: Tally,
+    access: Access,
+    told: Told,
+}
+
+/// What is told of a process.
+#[derive(Debug, Default)]
+struct Told {
     shown: Shown,
-    /// The figures reported last.
+    /// The figures of the last reading.
     before: Option<Figures>,
     /// Sums of the counters that wrap.
     sums: [u64; WRAPPING.len()],
@@ -68,30 +75,18 @@ pub(crate) struct Meter {
     fed_user: bool,
     /// The categories as they were read last.
     data: Vec<u8>,
-    access: Access,
-    /// The ways and the access that are reported.
-    told: Option<(u8, Access)>,
+    /// The ways and the access.
+    access: Option<(u8, Access)>,
 }
 
-heap_size!(Meter { seat, user, data });
+heap_size!(Meter { seat, told });
+heap_size!(Told { user, data });
 
 impl Meter {
     /// Of a process that can be read so.
     pub(crate) fn new(seat: Seat, access: Access) -> Self {
         seat.stage(stage(&access, false));
-        Self {
-            tally: seat.tally(),
-            seat,
-            shown: Shown::default(),
-            before: None,
-            sums: [0; WRAPPING.len()],
-            user: UserCounters::default(),
-            fed: [false; 3],
-            fed_user: false,
-            data: Vec::new(),
-            access,
-            told: None,
-        }
+        Self { tally: seat.tally(), seat, access, told: Told::default() }
     }
 
     /// The process is known.
@@ -106,18 +101,13 @@ impl Meter {
 
     /// A limit had turned the process away, and what was reported is lost: begins anew.
     pub(crate) fn restart(&mut self, peer: &mut Peer) {
-        self.shown = Shown::default();
-        (self.before, self.sums) = (None, Default::default());
-        self.user = UserCounters::default();
-        (self.fed, self.fed_user) = (Default::default(), false);
-        self.data.clear();
-        self.told = None;
+        self.told = Told::default();
         self.start(peer);
     }
 
     /// The area can be read otherwise than before.
     pub(crate) fn access(&mut self, access: Access) {
-        self.seat.stage(stage(&access, self.before.is_some()));
+        self.seat.stage(stage(&access, self.told.before.is_some()));
         self.access = access;
     }
 
@@ -137,8 +127,8 @@ impl Meter {
         peer: &mut Peer,
     ) -> Result<(), Refusal> {
         let (new, data) = figures(page, order, self.seat.facts().inner_pid)?;
-        let old = self.before.replace(new);
-        for ((item, figure), sum) in WRAPPING.iter().zip(&mut self.sums) {
+        let old = self.told.before.replace(new);
+        for ((item, figure), sum) in WRAPPING.iter().zip(&mut self.told.sums) {
             let (now, before) = (figure(&new), old.as_ref().map_or(0, figure));
             *sum += u64::from(now.wrapping_sub(before));
             if old.is_none() || now != before {
@@ -161,7 +151,7 @@ impl Meter {
 
     /// Sums of the program.
     fn count(&self, peer: &mut Peer) {
-        let sum = |at: usize| self.sums.get(at).copied().unwrap_or_default();
+        let sum = |at: usize| self.told.sums.get(at).copied().unwrap_or_default();
         for (item, of, total) in [
             (m::PROGRAM_EXCEPTIONS, Sum::Exceptions, sum(THROWN)),
             (m::PROGRAM_GC_COUNT, Sum::Collections, sum(GC0) + sum(GC1)),
@@ -175,7 +165,7 @@ impl Meter {
 
     /// Metrics that other ways may feed.
     fn share(&mut self, old: Option<&Figures>, new: &Figures, peer: &mut Peer) {
-        let sum = |at: usize| Value::U64(self.sums.get(at).copied().unwrap_or_default());
+        let sum = |at: usize| Value::U64(self.told.sums.get(at).copied().unwrap_or_default());
         let (thrown, methods) = (sum(THROWN), sum(METHODS));
         let completed = Value::U64(new.pool_completed);
         let threads = Value::U32(new.pool_threads);
@@ -189,7 +179,7 @@ impl Meter {
                 &[(m::POOL_COMPLETED, completed), (m::POOL_THREADS, threads)],
             ),
         ];
-        for ((share, same, values), fed) in shares.into_iter().zip(&mut self.fed) {
+        for ((share, same, values), fed) in shares.into_iter().zip(&mut self.told.fed) {
             let feeds = self.seat.feeds(share);
             let before = std::mem::replace(fed, feeds);
             if feeds && (!same || !before) {
@@ -202,27 +192,27 @@ impl Meter {
 
     fn users(&mut self, page: Page<'_>, data: usize, peer: &mut Peer) {
         let none = page.u8(data).is_none_or(|kind| kind == 0);
-        if none && self.user.is_empty() {
+        if none && self.told.user.is_empty() {
             return;
         }
         let feeds = self.seat.feeds(Share::Categories);
-        let before = std::mem::replace(&mut self.fed_user, feeds);
+        let before = std::mem::replace(&mut self.told.fed_user, feeds);
         let bytes = page.bytes.get(data..end(page, data)).unwrap_or_default();
-        let same = before && self.data == bytes;
+        let same = before && self.told.data == bytes;
         if feeds && !same {
-            self.data.clear();
-            self.data.extend_from_slice(bytes);
-            self.user.read(page, data, !before, peer);
+            self.told.data.clear();
+            self.told.data.extend_from_slice(bytes);
+            self.told.user.read(page, data, !before, peer);
         }
     }
 
     /// Once a second.
     pub(crate) fn tick(&mut self, peer: &mut Peer) {
-        let others = self.shown.tick(&self.seat, peer) & !Way::Area.bit();
-        if self.told.as_ref().is_some_and(|told| told.0 == others && told.1 == self.access) {
+        let others = self.told.shown.tick(&self.seat, peer) & !Way::Area.bit();
+        if self.told.access.as_ref().is_some_and(|told| told.0 == others && told.1 == self.access) {
             return;
         }
-        self.told = Some((others, self.access.clone()));
+        self.told.access = Some((others, self.access.clone()));
         let why = self.access.why();
         peer.set(m::REASON, Value::text(why));
         // A stream tells of itself.
@@ -249,7 +239,7 @@ impl Meter {
             self.seat.ended();
         }
         if ended || self.seat.is_last() {
-            self.shown.gone(why, peer);
+            self.told.shown.gone(why, peer);
         }
     }
 }

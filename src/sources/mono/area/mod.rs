@@ -123,6 +123,8 @@ pub(crate) fn runtime(maps: &[u8]) -> bool {
 /// Areas and maps as `fuzz/fuzz_targets` give them: mono_area.rs, proc_texts.rs.
 #[cfg(fuzzing)]
 pub mod fuzzing {
+    use std::sync::Arc;
+
     use super::{Access, Meter};
     use crate::contract::Peer;
     use crate::read::Order;
@@ -147,7 +149,7 @@ pub mod fuzzing {
         #[must_use]
         pub fn new(pid: u32) -> Self {
             let facts = Facts { pid, start: 7, inner_pid: pid, ..Facts::default() };
-            Self(Meter::new(Processes::new(Nobody).seat(Way::Area, facts), Access::Open))
+            Self(Meter::new(Processes::new(Arc::new(Nobody)).seat(Way::Area, facts), Access::Open))
         }
 
         /// The process is known.

@@ -10,28 +10,20 @@ pub(crate) const PAGE: usize = 4096;
 const START: usize = 32;
 
 /// Why a page is not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     /// It is no area of Mono, or one that is not complete yet.
+    #[error("its shared area has not the form of Mono's")]
     NoArea,
     /// It is the area of another process than this.
+    #[error("its shared area is that of process {0}")]
     Other(u32),
     /// Counters of this size: of a version or a build that is not known.
+    #[error(
+        "the layout of its shared area is not known ({0} bytes of counters): a 32-bit Mono, or one \
+         that was built without remoting"
+    )]
     Layout(u16),
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoArea => f.write_str("its shared area has not the form of Mono's"),
-            Self::Other(pid) => write!(f, "its shared area is that of process {pid}"),
-            Self::Layout(size) => write!(
-                f,
-                "the layout of its shared area is not known ({size} bytes of counters): a 32-bit \
-                 Mono, or one that was built without remoting"
-            ),
-        }
-    }
 }
 
 /// The counters with their types, and where they are from their start in each of two layouts.

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::figures::Figures;
 use super::names::Table;
-use super::rows::{Flush, Pending, UNKNOWN};
+use super::rows::{Flush, Pending, UNKNOWN, add};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
 use crate::heap_size;
@@ -24,8 +24,7 @@ const LAYOUT: Layout<2> = Layout {
 /// Sums of allocations since the last flush.
 #[derive(Debug)]
 pub(super) struct Allocations {
-    bytes: u64,
-    objects: u64,
+    sums: [u64; 2],
     /// The last type and its sums: objects of one type often follow one another.
     last: (u64, [u64; 2]),
     types: Pending<u64, 2>,
@@ -35,7 +34,7 @@ heap_size!(Allocations { types });
 
 impl Default for Allocations {
     fn default() -> Self {
-        Self { bytes: 0, objects: 0, last: (0, [0; 2]), types: Pending::new(LAYOUT) }
+        Self { sums: [0; 2], last: (0, [0; 2]), types: Pending::new(LAYOUT) }
     }
 }
 
@@ -43,8 +42,6 @@ impl Allocations {
     /// An object was allocated.
     #[inline]
     pub(super) fn add(&mut self, kind: u64, size: u64) {
-        self.bytes = self.bytes.wrapping_add(size);
-        self.objects += 1;
         if self.last.0 != kind {
             self.store();
             self.last.0 = kind;
@@ -58,15 +55,17 @@ impl Allocations {
         let (kind, sums) = self.last;
         self.last.1 = [0; 2];
         if sums != [0; 2] {
+            add(&mut self.sums, sums);
             self.types.add(Some(kind), sums);
         }
     }
 
     /// A flush has been read, or a part of it.
     pub(super) fn settle(&mut self, flush: Flush<'_>, figures: &mut Figures, peer: &mut Peer) {
-        figures.add(m::ALLOC_BYTES, std::mem::take(&mut self.bytes));
-        figures.add(m::ALLOC_OBJECTS, std::mem::take(&mut self.objects));
         self.store();
+        let [bytes, objects] = std::mem::take(&mut self.sums);
+        figures.add(m::ALLOC_BYTES, bytes);
+        figures.add(m::ALLOC_OBJECTS, objects);
         self.types.settle(flush, |id| flush.kind(*id).map(str::to_owned), peer);
     }
 

@@ -135,8 +135,9 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
     }
 }
 
+/// Adds to sums.
 #[inline]
-fn add<const N: usize>(sums: &mut [u64; N], more: [u64; N]) {
+pub(super) fn add<const N: usize>(sums: &mut [u64; N], more: [u64; N]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
 }
 

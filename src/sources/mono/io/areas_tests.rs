@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -25,7 +26,7 @@ impl Host for NoHost {
 fn live() -> (Live, Recorded) {
     let store = Recorded::new(&Mono::TABLE).with_lines();
     let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
-    let mut live = Live::new(Processes::new(NoHost), store.maker(), charge);
+    let mut live = Live::new(Processes::new(Arc::new(NoHost)), store.maker(), charge);
     live.configure(&["*".to_owned()]);
     (live, store)
 }

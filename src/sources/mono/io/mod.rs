@@ -33,7 +33,7 @@ pub(super) fn start(
 ) -> io::Result<Box<dyn Running<Config>>> {
     let shared = Arc::new(RwLock::new(settings(&config, &peers)));
     let host = Arc::new(ProcHost::new(host));
-    let processes = Processes::new(Arc::clone(&host));
+    let processes = Processes::new(Arc::<ProcHost>::clone(&host));
     let (settings, receiver) = watch::channel(Arc::new(config.clone()));
     areas::start(receiver, &host, Arc::clone(&processes), &peers, &net);
     if let Some(address) = config.listen {

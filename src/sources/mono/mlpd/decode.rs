@@ -40,7 +40,7 @@ pub(super) fn event(
     let first = c.byte()?;
     let time = before.wrapping_add(c.unsigned()?);
     let (kind, sub) = (first & 15, first >> 4);
-    let unknown = Err(BadBuffer::UnknownEvent(first).into());
+    let mut list = None;
     let event = match (kind, sub) {
         (0, 0 | 1) => Event::Alloc {
             vtable: c.pointer()?,
@@ -49,7 +49,7 @@ pub(super) fn event(
             frames: a.backtrace(c, sub == 1)?,
         },
         (1, 1) => Event::Gc { event: c.byte()?, generation: c.byte()? },
-        (1, _) => return collection(c, first, time, a, v),
+        (1, _) => collection(c, first, a, &mut list)?,
         (2, 0 | 2 | 4) => {
             let act = match sub {
                 0 => Act::Name,
@@ -84,7 +84,7 @@ pub(super) fn event(
             object: c.object()?,
             frames: a.backtrace(c, sub & 8 != 0)?,
         },
-        (6, _) => return heap(c, first, time, v),
+        (6, _) => heap(c, first, &mut list)?,
         (7, 0) => {
             if c.version == 13 {
                 c.byte()?;
@@ -94,15 +94,15 @@ pub(super) fn event(
             c.frames(&mut a.frames)?;
             Event::Hit { thread, ips: &a.ips, frames: &a.frames }
         }
-        (7, _) => return sample(c, first, time, v),
+        (7, _) => sample(c, first, &mut list)?,
         (8, 1) => code_buffer(c)?,
         (9, 0..=3) if c.version <= 15 => coverage(c, sub)?,
         (10, 0) => Event::Sync { kind: c.byte()? },
         (10, 1) if c.version >= 16 => Event::AotId { id: c.text()? },
-        _ => return unknown,
+        _ => return Err(BadBuffer::UnknownEvent(first).into()),
     };
     v.event(time, event);
-    Ok((time, None))
+    Ok((time, list))
 }
 
 /// `size` is a C int of the process, widened.
@@ -111,19 +111,18 @@ fn code_size(size: u64) -> Option<u32> {
     Some(size as u32).filter(|size| *size < CODE)
 }
 
-fn collection(
+fn collection<'a>(
     c: &mut Cursor<'_>,
     first: u8,
-    time: u64,
-    a: &mut Addresses,
-    v: &mut impl Visitor,
-) -> Result<(u64, Option<List>), Stop> {
-    let event = match first >> 4 {
+    a: &'a mut Addresses,
+    list: &mut Option<List>,
+) -> Result<Event<'a>, Stop> {
+    Ok(match first >> 4 {
         2 => Event::HeapResize { size: c.unsigned()? },
         3 => {
             let objects = c.count(1)?;
-            v.event(time, Event::Moves { count: objects / 2 });
-            return Ok((time, Some(List::Moves(objects))));
+            *list = Some(List::Moves(objects));
+            Event::Moves { count: objects / 2 }
         }
         sub @ (4 | 6) => Event::HandleCreated {
             kind: c.unsigned()?,
@@ -141,9 +140,7 @@ fn collection(
         10 => Event::FinalizeStart { object: c.object()? },
         11 => Event::FinalizeEnd { object: c.object()? },
         _ => return Err(BadBuffer::UnknownEvent(first).into()),
-    };
-    v.event(time, event);
-    Ok((time, None))
+    })
 }
 
 fn metadata<'a>(c: &mut Cursor<'a>, act: Act) -> Result<Event<'a>, Stop> {
@@ -175,75 +172,57 @@ fn metadata<'a>(c: &mut Cursor<'a>, act: Act) -> Result<Event<'a>, Stop> {
     })
 }
 
-fn heap(
-    c: &mut Cursor<'_>,
-    first: u8,
-    time: u64,
-    v: &mut impl Visitor,
-) -> Result<(u64, Option<List>), Stop> {
-    let (event, list) = match first >> 4 {
-        0 => (Event::HeapStart, None),
-        1 => (Event::HeapEnd, None),
+fn heap<'a>(c: &mut Cursor<'a>, first: u8, list: &mut Option<List>) -> Result<Event<'a>, Stop> {
+    Ok(match first >> 4 {
+        0 => Event::HeapStart,
+        1 => Event::HeapEnd,
         2 => {
             let (object, vtable, size) = (c.object()?, c.pointer()?, c.unsigned()?);
             let generation = if c.version >= 16 { c.byte()? } else { 0 };
             let references = c.count(2)?;
-            let event = Event::HeapObject { object, vtable, size, generation, references };
-            (event, Some(List::References(references)))
+            *list = Some(List::References(references));
+            Event::HeapObject { object, vtable, size, generation, references }
         }
         3 => {
             let count = c.count(2)?;
             if c.version < 15 {
                 c.unsigned()?;
             }
-            (Event::Roots { count }, Some(List::Roots(count)))
+            *list = Some(List::Roots(count));
+            Event::Roots { count }
         }
-        4 if c.version >= 15 => (
-            Event::RootRegister {
-                start: c.pointer()?,
-                size: c.unsigned()?,
-                source: c.byte()?,
-                key: c.pointer()?,
-                name: c.text()?,
-            },
-            None,
-        ),
-        5 if c.version >= 15 => (Event::RootUnregister { start: c.pointer()? }, None),
+        4 if c.version >= 15 => Event::RootRegister {
+            start: c.pointer()?,
+            size: c.unsigned()?,
+            source: c.byte()?,
+            key: c.pointer()?,
+            name: c.text()?,
+        },
+        5 if c.version >= 15 => Event::RootUnregister { start: c.pointer()? },
         _ => return Err(BadBuffer::UnknownEvent(first).into()),
-    };
-    v.event(time, event);
-    Ok((time, list))
+    })
 }
 
-fn sample(
-    c: &mut Cursor<'_>,
-    first: u8,
-    time: u64,
-    v: &mut impl Visitor,
-) -> Result<(u64, Option<List>), Stop> {
-    let (event, list) = match first >> 4 {
-        1 => (
-            Event::NativeSymbol { address: c.pointer()?, size: c.unsigned()?, name: c.text()? },
-            None,
-        ),
-        2 if c.version <= 15 => (
-            Event::NativeBinary {
-                address: if c.version == 13 { c.signed()?.cast_unsigned() } else { c.pointer()? },
-                offset: c.unsigned()?,
-                size: c.unsigned()?,
-                name: c.text()?,
-            },
-            None,
-        ),
+fn sample<'a>(c: &mut Cursor<'a>, first: u8, list: &mut Option<List>) -> Result<Event<'a>, Stop> {
+    Ok(match first >> 4 {
+        1 => Event::NativeSymbol { address: c.pointer()?, size: c.unsigned()?, name: c.text()? },
+        2 if c.version <= 15 => Event::NativeBinary {
+            address: if c.version == 13 { c.signed()?.cast_unsigned() } else { c.pointer()? },
+            offset: c.unsigned()?,
+            size: c.unsigned()?,
+            name: c.text()?,
+        },
         3 => {
             let count = c.count(6)?;
-            (Event::Counters { count }, Some(List::Counters(count)))
+            *list = Some(List::Counters(count));
+            Event::Counters { count }
         }
-        4 => (Event::Sample, Some(List::Values)),
+        4 => {
+            *list = Some(List::Values);
+            Event::Sample
+        }
         _ => return Err(BadBuffer::UnknownEvent(first).into()),
-    };
-    v.event(time, event);
-    Ok((time, list))
+    })
 }
 
 fn code_buffer<'a>(c: &mut Cursor<'a>) -> Result<Event<'a>, Stop> {

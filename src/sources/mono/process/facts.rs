@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::heap_size;
@@ -97,12 +96,6 @@ pub(crate) trait Host: Send + Sync {
     /// closed again if the start times fit. `None`: it is on another host, has ended or is hidden
     /// from us.
     fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts>;
-}
-
-impl<H: Host> Host for Arc<H> {
-    fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
-        self.as_ref().find(via, said)
-    }
 }
 
 /// Characters of a program's name in an instance name.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use super::facts::{Facts, Key};
-use super::processes::Processes;
+use super::processes::{Known, Processes};
 use super::{Share, Stage, Way};
 use crate::contract::{Identity, Peer};
 use crate::heap_size;
@@ -131,12 +131,23 @@ impl Seat {
 
     /// The process has ended: all its ways say so from now on.
     pub(crate) fn ended(&self) {
-        self.processes.ended(self.key());
+        let key = self.key();
+        let mut table = self.processes.lock();
+        if let Some(process) = table.live.get_mut(&key) {
+            process.ended = true;
+        }
+        if let Some(known) = table.known.get_mut(&key.pid).filter(|known| known.start == key.start)
+        {
+            known.ended = true;
+        }
+        drop(table);
+        self.processes.changed();
     }
 
     /// The process executes another program than that of this seat.
     pub(crate) fn another(&self) {
-        self.processes.another(self.key(), self.number);
+        let mut table = self.processes.lock();
+        table.program(self.key(), self.number).into_iter().for_each(Known::next);
     }
 
     /// What its program's sums have of the process.
@@ -149,12 +160,22 @@ impl Seat {
 
     /// A number that changes with [`Seat::look`] of any process.
     pub(crate) fn changes(&self) -> u64 {
-        self.processes.changes()
+        self.processes.changes.load(Ordering::Acquire)
     }
 
     /// The ways that see the process now, as [`Way::bit`], and how far its reading has come.
     pub(crate) fn look(&self) -> (u8, Stage) {
-        self.processes.look(self.key())
+        let table = self.processes.lock();
+        let Some(process) = table.live.get(&self.key()) else { return (0, Stage::Gone) };
+        let (mut ways, mut furthest) = (0, Stage::Gone);
+        for chair in &process.chairs {
+            let stage = Stage::of(chair.stage.load(Ordering::Relaxed));
+            if stage.sees() {
+                ways |= chair.way.bit();
+            }
+            furthest = furthest.further(stage);
+        }
+        (ways, if process.ended { Stage::Gone } else { furthest })
     }
 
     /// The process has no other seat: when this one is left, nothing of it is read any more.
@@ -202,12 +223,25 @@ impl Tally {
     /// What the sum grows by if this is a total since the start of the process. The first one of a
     /// process that began before this PMDA adds nothing.
     pub(crate) fn since_start(&self, sum: Sum, total: u64) -> u64 {
-        self.processes.grown(self.key, self.number, (sum, total), self.older)
+        self.grown(sum, total, self.older)
     }
 
     /// The same for a total of what came from a stream: all of it was read by this PMDA.
     pub(crate) fn of_stream(&self, sum: Sum, total: u64) -> u64 {
-        self.processes.grown(self.key, self.number, (sum, total), false)
+        self.grown(sum, total, false)
+    }
+
+    /// By how much a total is more than any that was said before. `passes`: the first one counts
+    /// nothing.
+    fn grown(&self, sum: Sum, total: u64, passes: bool) -> u64 {
+        let mut table = self.processes.lock();
+        let known = table.program(self.key, self.number);
+        let Some(counted) = known.and_then(|known| known.counted.get_mut(sum as usize)) else {
+            return 0;
+        };
+        let before = counted.unwrap_or(if passes { total } else { 0 });
+        *counted = Some(before.max(total));
+        total.saturating_sub(before)
     }
 }
 

@@ -88,12 +88,13 @@ impl StreamCounters {
         }
     }
 
-    /// A counter is described. `false`: its index or section is over every bound.
-    pub(super) fn describe(&mut self, counter: &Counter<'_>) -> bool {
+    /// A counter is described.
+    pub(super) fn describe(&mut self, counter: &Counter<'_>) {
         let index =
             u16::try_from(counter.index).ok().filter(|i| usize::from(*i) < limits::COUNTERS);
         let section = u32::try_from(counter.section).ok().filter(|section| *section >= FIRST);
-        let (Some(index), Some(section)) = (index, section) else { return false };
+        // What is over every bound has no metric.
+        let (Some(index), Some(section)) = (index, section) else { return };
         let name = String::from_utf8_lossy(counter.name);
         let is_user = section == spec::USER_SECTION;
         let (name, numbers) = match is_user {
@@ -110,7 +111,7 @@ impl StreamCounters {
         if self.wires.len() <= at {
             self.wires.resize(at + 1, Wire::default());
         }
-        let Some(wire) = self.wires.get_mut(at).filter(|wire| !wire.described) else { return true };
+        let Some(wire) = self.wires.get_mut(at).filter(|wire| !wire.described) else { return };
         let number = !matches!(numbers.kind, kind::DOUBLE | kind::STRING);
         *wire = Wire {
             described: true,
@@ -122,7 +123,6 @@ impl StreamCounters {
             sum: 0,
         };
         self.counters.announce(&Header { numbers, name: &name, index });
-        true
     }
 
     /// The compiled methods are those of the stream.

@@ -247,9 +247,7 @@ impl Visitor for Visit<'_> {
                 state.ended.push(id);
             }
             Event::Domain { act: Act::Name, name, .. } => state.names.name_domain(name),
-            Event::Counter(counter) => {
-                state.counters.describe(&counter);
-            }
+            Event::Counter(counter) => state.counters.describe(&counter),
             Event::Sample => {
                 if state.sample.is_some_and(|before| before != time) {
                     self.state.end_sample(self.now, self.peer);

@@ -314,7 +314,7 @@ impl Host for Container {
 
 #[test]
 fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
-    let processes = Processes::new(Container);
+    let processes = Processes::new(Arc::new(Container));
     let facts = Container.find(&Via::File("x".into()), &Said { pid: 28925, ..Said::default() });
     let module = processes.seat(Way::Module, facts.expect("the process"));
     assert!(module.feeds(Share::Counters));
@@ -347,6 +347,18 @@ fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
     );
 }
 
+#[test]
+fn nothing_is_told_before_the_identity() {
+    // The store would drop it.
+    let mut talk = Talk::new(false);
+    for piece in capture("m04-monitor").chunks(1000) {
+        assert_eq!(talk.feed(piece), Ok(()));
+    }
+    let told = talk.lines(&[""]);
+    assert!(told.first().is_some_and(|line| line.starts_with("identity")), "{told:?}");
+    assert!(talk.told.count(m::CONTENTION_COUNT) > 0 && talk.told.count(m::BYTES) > 0);
+}
+
 /// A host that knows the process of any stream from the second question on.
 #[derive(Default)]
 struct Late(AtomicU32);
@@ -362,7 +374,7 @@ impl Host for Late {
 #[test]
 fn a_process_that_is_not_found_at_once_is_looked_for_again() {
     let mut talk = Talk::new(false);
-    let processes = Processes::new(Late::default());
+    let processes = Processes::new(Arc::new(Late::default()));
     talk.session = joined(&processes);
     let bytes = capture("m02-exception");
     let first = bytes.windows(4).position(|four| four == b"\x01LPM").expect("a buffer");
@@ -379,7 +391,7 @@ fn a_process_that_is_not_found_at_once_is_looked_for_again() {
 #[test]
 fn a_damaged_stream_leaves_what_the_area_has_to_it() {
     let mut talk = Talk::new(false);
-    let processes = Processes::new(Late(1.into()));
+    let processes = Processes::new(Arc::new(Late(1.into())));
     talk.session = joined(&processes);
     let facts = Late(1.into()).find(&Via::File("x".into()), &Said::default());
     let area = processes.seat(Way::Area, facts.expect("the process"));
