@@ -10,7 +10,7 @@
 //! generation of the other steps means nothing.
 
 use super::figures::Figures;
-use super::rows::{Fixed, Flush};
+use super::rows::Fixed;
 use crate::contract::{Histogram, Peer};
 use crate::heap_size;
 use crate::runtimes::{Layout, Open};
@@ -91,7 +91,7 @@ enum Half {
 }
 
 /// Collections and pauses of one process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Collections {
     /// By thread.
     open: Open<u64, Stop>,
@@ -108,20 +108,6 @@ pub(super) struct Collections {
 }
 
 heap_size!(Collections { open, waiting });
-
-impl Default for Collections {
-    fn default() -> Self {
-        Self {
-            open: Open::default(),
-            halves: [None; 2],
-            waiting: Vec::new(),
-            generations: Fixed::new(BY_GENERATION, GENERATIONS),
-            kinds: Fixed::new(BY_KIND, KINDS),
-            last: None,
-            heap: None,
-        }
-    }
-}
 
 impl Collections {
     /// All rows exist.
@@ -240,9 +226,9 @@ impl Collections {
     }
 
     /// A flush has been read, or a part of it.
-    pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
-        self.generations.settle(flush, peer);
-        self.kinds.settle(flush, peer);
+    pub(super) fn settle(&mut self, owner: &str, peer: &mut Peer) {
+        self.generations.settle(&BY_GENERATION, GENERATIONS, owner, peer);
+        self.kinds.settle(&BY_KIND, KINDS, owner, peer);
     }
 
     /// Events are lost: what is open may have ended.

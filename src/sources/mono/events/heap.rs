@@ -22,7 +22,7 @@ const LAYOUT: Layout<2> = Layout {
 };
 
 /// Sums of allocations since the last flush.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Allocations {
     sums: [u64; 2],
     /// The last type and its sums: objects of one type often follow one another.
@@ -31,12 +31,6 @@ pub(super) struct Allocations {
 }
 
 heap_size!(Allocations { types });
-
-impl Default for Allocations {
-    fn default() -> Self {
-        Self { sums: [0; 2], last: (0, [0; 2]), types: Pending::new(LAYOUT) }
-    }
-}
 
 impl Allocations {
     /// An object was allocated.
@@ -66,7 +60,7 @@ impl Allocations {
         let [bytes, objects] = std::mem::take(&mut self.sums);
         figures.add(m::ALLOC_BYTES, bytes);
         figures.add(m::ALLOC_OBJECTS, objects);
-        self.types.settle(flush, |id| flush.kind(*id).map(str::to_owned), peer);
+        self.types.settle(&LAYOUT, flush, |id| flush.kind(*id).map(str::to_owned), peer);
     }
 
     /// Nothing waits for a name.

@@ -245,7 +245,7 @@ impl Runtime {
             });
             records.settle(until, flush, stamp, peer);
         }
-        gc.settle(flush, peer);
+        gc.settle(owner, peer);
         self.exceptions.settle(flush, peer);
         self.locks.settle(flush, peer);
         self.alloc.settle(flush, figures, peer);

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use super::rows::Fixed;
 use super::{Names, words};
 use crate::contract::Peer;
 use crate::heap_size;
@@ -42,10 +43,10 @@ impl Profile {
     }
 
     /// The identity is known. `owner`: the instance name.
-    pub(crate) fn start(&mut self, owner: &str, program: &str, peer: &mut Peer) {
+    pub(crate) fn start(&mut self, owner: &str, program: &str) {
         (self.owner, self.program) = (owner.into(), program.into());
         if self.rate.is_on() {
-            self.states([0; State::ALL.len()], peer);
+            self.named.states.start();
         }
     }
 
@@ -59,30 +60,19 @@ impl Profile {
 
     /// A flush has been read, when all names have come: tells the time of the samples so far.
     pub(crate) fn settle(&mut self, names: &Names, peer: &mut Peer) {
-        if self.owner.is_empty() || (self.hits.is_empty() && self.named.is_empty()) {
+        if self.owner.is_empty() || (self.hits.is_empty() && self.named.states.is_empty()) {
             return;
         }
         self.weigh(names);
-        let named = std::mem::take(&mut self.named);
-        self.states(named.states, peer);
+        let mut named = std::mem::take(&mut self.named);
+        named.states.settle(&BY_STATE, STATES, &self.owner, peer);
         named.tell(&self.program, peer);
     }
 
     fn weigh(&mut self, names: &Names) {
         std::mem::take(&mut self.hits).weigh(self.rate, names, &mut self.named);
     }
-
-    /// Adds to the rows of states, which exist all from then on.
-    fn states(&self, hits: [u64; State::ALL.len()], peer: &mut Peer) {
-        for (state, hits) in State::ALL.into_iter().zip(hits) {
-            let name = |key: &mut String| key.push_str(state.name());
-            STATES.count(&self.owner, state as u64, [hits], peer, name);
-        }
-    }
 }
-
-const STATES: Layout<1> =
-    Layout { table: m::SAMPLE_STATES, items: [m::STATE_SAMPLES], label: "state" };
 
 /// Samples in the order of the stream.
 #[derive(Debug, Default)]
@@ -174,7 +164,7 @@ impl Hits {
             Ticks { time: vec![0; stacks.len()], period: rate.period(), ..Ticks::default() };
         for (thread, stack) in &self.hits {
             let state = states.get(*stack as usize).copied().unwrap_or(State::Native);
-            named.state(state);
+            named.states.add(state as usize, [1]);
             *by_thread.entry(*thread).or_default() += 1;
             let running = state == State::Running;
             ticks.hit(*thread, running.then_some(*stack));
@@ -213,8 +203,8 @@ struct Named {
     methods: ByName<(u64, u64)>,
     /// Of stacks for which there was no room.
     other: u64,
-    /// Samples by state, as [`State::ALL`].
-    states: [u64; State::ALL.len()],
+    /// Samples by state.
+    states: Fixed<3, 1>,
 }
 
 impl HeapSize for Named {
@@ -226,15 +216,6 @@ impl HeapSize for Named {
 }
 
 impl Named {
-    fn is_empty(&self) -> bool {
-        self.states.iter().all(|hits| *hits == 0)
-    }
-
-    /// Counts a sample.
-    fn state(&mut self, state: State) {
-        self.states.get_mut(state as usize).into_iter().for_each(|hits| *hits += 1);
-    }
-
     /// Adds to the time of a stack, whose innermost frame is the first.
     fn add(&mut self, frames: &[u64], time: u64, names: &Names) {
         let known = frames.iter().filter_map(|id| names.method(*id));
@@ -357,6 +338,11 @@ enum State {
     Native,
 }
 
+/// Rows of the table of states, as [`State`].
+const STATES: [&str; 3] = ["running", "blocked", "native"];
+const BY_STATE: Layout<1> =
+    Layout { table: m::SAMPLE_STATES, items: [m::STATE_SAMPLES], label: "state" };
+
 /// Calls of the runtime.
 const CALL: &str = "(wrapper managed-to-native) ";
 /// Beginnings of the names of those that wait.
@@ -377,23 +363,12 @@ const WAITS: &[&str] = &[
 ];
 
 impl State {
-    /// By slot of their rows.
-    const ALL: [Self; 3] = [Self::Running, Self::Blocked, Self::Native];
-
     /// `innermost`: the method's name; `Some(None)`: it has none; `None`: no managed frame.
     fn of(innermost: Option<Option<&str>>) -> Self {
         match innermost {
             None => Self::Native,
             Some(Some(name)) if waits(name) => Self::Blocked,
             Some(_) => Self::Running,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Blocked => "blocked",
-            Self::Native => "native",
         }
     }
 }

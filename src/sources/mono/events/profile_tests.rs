@@ -33,7 +33,7 @@ struct Reading {
 impl Visitor for Reading {
     fn header(&mut self, header: &Header) {
         self.profile.header(header);
-        self.profile.start("Truth:1", "Truth", &mut self.rows);
+        self.profile.start("Truth:1", "Truth");
     }
 
     fn event(&mut self, _time: u64, event: Event<'_>) {
@@ -129,7 +129,7 @@ fn methods(count: u64) -> Names {
 fn wall_time_counts_each_thread() {
     for (options, time) in [("log:sample-real", 60), ("log:sample", 30)] {
         let (mut profile, methods, mut rows) = (profile(options), methods(2), recorded());
-        profile.start("p:1", "p", &mut rows);
+        profile.start("p:1", "p");
         for _ in 0..3 {
             profile.hit(7, &[1], &methods);
             profile.hit(8, &[2, 1], &methods);
@@ -146,7 +146,7 @@ fn wall_time_counts_each_thread() {
 #[test]
 fn late_samples_make_no_time() {
     let (mut profile, methods, mut rows) = (profile("log:sample"), methods(3), recorded());
-    profile.start("p:1", "p", &mut rows);
+    profile.start("p:1", "p");
     for n in 0..300 {
         let order = match n % 3 {
             0 => [1, 2, 3],
@@ -163,7 +163,7 @@ fn late_samples_make_no_time() {
 #[test]
 fn recursion_counts_once() {
     let (mut profile, methods, mut rows) = (profile("log:sample"), methods(2), recorded());
-    profile.start("p:1", "p", &mut rows);
+    profile.start("p:1", "p");
     profile.hit(1, &[2, 1, 2, 1], &methods);
     profile.settle(&methods, &mut rows);
     assert_eq!(of(&rows, m::METHOD_TOTAL, "N.C.M2"), 10_000_000);
@@ -176,7 +176,7 @@ fn recursion_counts_once() {
 #[test]
 fn without_samples_there_are_no_rows() {
     let (mut profile, mut rows) = (profile("log:nodefaults,counter"), recorded());
-    profile.start("p:1", "p", &mut rows);
+    profile.start("p:1", "p");
     profile.settle(&methods(1), &mut rows);
     assert!(rows.log().rows.is_empty());
 }
@@ -196,7 +196,7 @@ fn hostile_stacks_are_bounded() {
             assert!(profile.heap_size() < 16 << 20, "{}", profile.heap_size());
         }
     }
-    profile.start("p:1", "p", &mut rows);
+    profile.start("p:1", "p");
     profile.settle(&methods, &mut rows);
     assert_eq!(sum(&rows, m::STACK_SAMPLES), count * 10_000_000);
     assert!(of(&rows, m::STACK_SAMPLES, "other") > 0);

@@ -31,37 +31,28 @@ impl<'a> Flush<'a> {
     pub(super) fn kind(self, id: u64) -> Option<&'a str> {
         if self.version >= VTABLES { self.names.class_of(id) } else { self.names.class(id) }
     }
+}
 
-    /// Adds to the row of a name.
-    fn count<const N: usize>(
-        self,
-        layout: &Layout<N>,
-        name: &str,
-        more: [u64; N],
-        peer: &mut Peer,
-    ) {
-        let hash = FixedState::default().hash_one(name);
-        layout.count(self.owner, hash, more, peer, |key| key.push_str(name));
-    }
+/// Adds to the row of a name.
+fn count<const N: usize>(
+    layout: &Layout<N>,
+    owner: &str,
+    name: &str,
+    more: [u64; N],
+    peer: &mut Peer,
+) {
+    let hash = FixedState::default().hash_one(name);
+    layout.count(owner, hash, more, peer, |key| key.push_str(name));
 }
 
 /// Sums of rows of fixed names, since the last flush.
-#[derive(Debug)]
-pub(super) struct Fixed<const R: usize, const N: usize> {
-    layout: Layout<N>,
-    names: [&'static str; R],
-    /// `None`: nothing was counted.
-    sums: Option<[[u64; N]; R]>,
-}
+#[derive(Debug, Default)]
+pub(super) struct Fixed<const R: usize, const N: usize>(Option<[[u64; N]; R]>);
 
 impl<const R: usize, const N: usize> Fixed<R, N> {
-    pub(super) const fn new(layout: Layout<N>, names: [&'static str; R]) -> Self {
-        Self { layout, names, sums: None }
-    }
-
     /// All rows exist from the next flush on, those of 0 included.
     pub(super) fn start(&mut self) -> &mut [[u64; N]; R] {
-        self.sums.get_or_insert([[0; N]; R])
+        self.0.get_or_insert([[0; N]; R])
     }
 
     /// Adds to a row.
@@ -72,29 +63,35 @@ impl<const R: usize, const N: usize> Fixed<R, N> {
     }
 
     /// A flush has been read.
-    pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
-        for (name, sums) in self.names.iter().zip(self.sums.take().into_iter().flatten()) {
-            flush.count(&self.layout, name, sums, peer);
+    pub(super) fn settle(
+        &mut self,
+        layout: &Layout<N>,
+        names: [&str; R],
+        owner: &str,
+        peer: &mut Peer,
+    ) {
+        for (name, sums) in names.iter().zip(self.0.take().into_iter().flatten()) {
+            count(layout, owner, name, sums, peer);
         }
+    }
+
+    /// Nothing was counted.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_none()
     }
 }
 
 /// Sums by key that become rows by name.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pending<K, const N: usize> {
-    layout: Layout<N>,
     sums: HashMap<K, [u64; N], RandomState>,
     /// Sums of keys that never get a name.
-    unknown: [u64; N],
+    unknown: Option<[u64; N]>,
 }
 
 heap_size!([K, const N: usize] Pending<K, N> { sums });
 
 impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
-    pub(super) fn new(layout: Layout<N>) -> Self {
-        Self { layout, sums: HashMap::default(), unknown: [0; N] }
-    }
-
     /// Adds to the sums of a key; `None`: it has none.
     #[inline]
     pub(super) fn add(&mut self, key: Option<K>, more: [u64; N]) {
@@ -104,28 +101,28 @@ impl<K: Copy + Eq + Hash, const N: usize> Pending<K, N> {
             }
             Some(self.sums.entry(key).or_insert([0; N]))
         });
-        add(known.unwrap_or(&mut self.unknown), more);
+        add(known.unwrap_or_else(|| self.unknown.get_or_insert([0; N])), more);
     }
 
     /// A flush has been read: counts the sums whose keys have a name.
     pub(super) fn settle(
         &mut self,
+        layout: &Layout<N>,
         flush: Flush<'_>,
         name: impl Fn(&K) -> Option<String>,
         peer: &mut Peer,
     ) {
-        let Self { layout, sums, unknown } = self;
+        let Self { sums, unknown } = self;
         sums.retain(|key, more| {
             match name(key) {
-                Some(name) => flush.count(layout, &name, *more, peer),
-                None if flush.force => add(unknown, *more),
+                Some(name) => count(layout, flush.owner, &name, *more, peer),
+                None if flush.force => add(unknown.get_or_insert([0; N]), *more),
                 None => return true,
             }
             false
         });
-        let more = std::mem::replace(unknown, [0; N]);
-        if more != [0; N] {
-            flush.count(layout, UNKNOWN, more, peer);
+        if let Some(more) = unknown.take() {
+            count(layout, flush.owner, UNKNOWN, more, peer);
         }
     }
 

@@ -24,7 +24,7 @@ const BY_CLAUSE: Layout<1> = Layout { table: m::CLAUSES, items: [m::CLAUSE], lab
 const KINDS: [u8; 4] = [clause::CATCH, clause::FILTER, clause::FINALLY, clause::FAULT];
 
 /// Exceptions and their clauses.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Exceptions {
     /// By method.
     sites: Pending<u64, 1>,
@@ -36,17 +36,6 @@ pub(super) struct Exceptions {
 }
 
 heap_size!(Exceptions { sites, types });
-
-impl Default for Exceptions {
-    fn default() -> Self {
-        Self {
-            sites: Pending::new(SITES),
-            types: Pending::new(TYPES),
-            clauses: Fixed::new(BY_CLAUSE, CLAUSES),
-            thrown: 0,
-        }
-    }
-}
 
 impl Exceptions {
     /// All rows that are known exist.
@@ -74,9 +63,9 @@ impl Exceptions {
 
     /// A flush has been read, or a part of it.
     pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
-        self.sites.settle(flush, |id| flush.names.method(*id).map(site), peer);
-        self.types.settle(flush, |id| flush.kind(*id).map(str::to_owned), peer);
-        self.clauses.settle(flush, peer);
+        self.sites.settle(&SITES, flush, |id| flush.names.method(*id).map(site), peer);
+        self.types.settle(&TYPES, flush, |id| flush.kind(*id).map(str::to_owned), peer);
+        self.clauses.settle(&BY_CLAUSE, CLAUSES, flush.owner, peer);
     }
 
     /// Nothing waits for a name.
@@ -111,7 +100,7 @@ pub(super) struct Waited {
 }
 
 /// Waits for locks of one process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Locks {
     /// By thread.
     open: Open<u64, Wait>,
@@ -122,12 +111,6 @@ pub(super) struct Locks {
 }
 
 heap_size!(Locks { open, lengths, sites });
-
-impl Default for Locks {
-    fn default() -> Self {
-        Self { open: Open::default(), lengths: Vec::new(), sites: Pending::new(LAYOUT) }
-    }
-}
 
 impl Locks {
     /// A wait begins.
@@ -175,7 +158,7 @@ impl Locks {
             peer.count_range(&LENGTHS, length / US);
         }
         let name = |frames: &Innermost| waiting(frames.iter().copied(), flush.names).map(site);
-        self.sites.settle(flush, name, peer);
+        self.sites.settle(&LAYOUT, flush, name, peer);
     }
 
     /// Nothing waits for a name.

@@ -114,7 +114,7 @@ impl State {
         }
         self.runtime.start(self.updates.name(), peer);
         let program = self.updates.program();
-        self.profile.start(self.updates.name(), program.unwrap_or_default(), peer);
+        self.profile.start(self.updates.name(), program.unwrap_or_default());
         if program.is_some() {
             self.runtime.of_program(self.updates.seat().map(Seat::tally));
         }
