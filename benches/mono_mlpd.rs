@@ -91,7 +91,7 @@ fn stream(name: &str, of_kind: fn(&Event<'_>) -> bool) -> Stream {
     GzDecoder::new(file).read_to_end(&mut capture).unwrap();
     let header = capture.windows(4).position(|w| w == b"\x01LPM").unwrap();
     let mut buffers = Buffers { of_kind, offset: header, found: Vec::new() };
-    Decoder::new().feed(&mut BytesMut::from(&capture[..]), &mut buffers).unwrap();
+    Decoder::default().feed(&mut BytesMut::from(&capture[..]), &mut buffers).unwrap();
     // The buffer with the most events of the kind beyond those of other kinds.
     let of =
         |(_, _, kind, all): &(usize, usize, u64, u64)| 2 * kind.cast_signed() - all.cast_signed();
@@ -130,7 +130,7 @@ impl Visitor for Sum {
 
 /// Decodes a stream in the pieces of reads.
 fn decode(bytes: &[u8]) -> (u64, u64) {
-    let (mut decoder, mut sum) = (Decoder::new(), Sum::default());
+    let (mut decoder, mut sum) = (Decoder::default(), Sum::default());
     let mut input = BytesMut::with_capacity(2 * PIECE);
     for piece in bytes.chunks(PIECE) {
         input.extend_from_slice(piece);

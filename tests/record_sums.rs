@@ -28,7 +28,7 @@ use pmdaapm::contract::{Peer, Session};
 use pmdaapm::events::{Limits, Pmid, ReadRequest, Resolutions};
 use pmdaapm::model::{Departure, EventKindId, Now, SourceId, Stamp};
 use pmdaapm::sources::dotnet::stream::{Parts, Stream as DotnetStream, Ticks};
-use pmdaapm::sources::mono::{Inspector, Origin, Settings, Stream as MonoStream, StreamSettings};
+use pmdaapm::sources::mono::{Inspector, Origin, Settings, Stream as MonoStream};
 use pmdaapm::sources::profiler::{
     AgentSession, Options, Settings as ProfilerSettings, SharedState,
 };
@@ -156,7 +156,7 @@ fn mono(lines: &mut String) {
         }
         let mut recorder = Recorder::new("mono");
         let settings = Settings { one_way: true, ..Settings::default() };
-        let session = MonoStream::new(origin(), settings, StreamSettings { ticks: || 0 });
+        let session = MonoStream::new(origin(), settings, || 0);
         talk(&mut recorder, session, &bytes);
         recorder.lines(&format!("mono/{}", name(&path)), lines);
     }

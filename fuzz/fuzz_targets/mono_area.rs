@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::contract::Recorded;
-use pmdaapm::model::{MetricItem, Semantics};
+use pmdaapm::model::{HeapSize, MetricItem, Semantics};
 use pmdaapm::sources::Source;
 use pmdaapm::sources::mono::Mono;
 use pmdaapm::sources::mono::fuzzing::Reader;
@@ -81,7 +81,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(reader.read(how & 0x80 != 0, &page, &mut seen), read);
         let more = seen.log().updates - updates;
         assert!(more == usize::from(read.is_ok()), "{more} updates of the same page");
-        assert!(reader.memory() < 1 << 20, "{} bytes", reader.memory());
+        assert!(reader.heap_size() < 1 << 20, "{} bytes", reader.heap_size());
         if data.is_empty() {
             break;
         }

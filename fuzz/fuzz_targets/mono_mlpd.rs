@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
+use pmdaapm::model::HeapSize;
 use pmdaapm::sources::mono::mlpd::{
     BadBuffer, Buffer, Decoder, Event, FileDecoder, Header, MlpdError, Visitor,
 };
@@ -93,7 +94,7 @@ impl Visitor for Sum {
 type Outcome = (u64, u64, u64, Result<(), MlpdError>, bool);
 
 fn decode(data: &[u8], piece: usize) -> Outcome {
-    let (mut decoder, mut input, mut sum) = (Decoder::new(), BytesMut::new(), Sum::default());
+    let (mut decoder, mut input, mut sum) = (Decoder::default(), BytesMut::new(), Sum::default());
     let mut done = Ok(());
     for bytes in data.chunks(piece) {
         input.extend_from_slice(bytes);
@@ -102,7 +103,7 @@ fn decode(data: &[u8], piece: usize) -> Outcome {
             break;
         }
         assert!(input.len() < 1 << 20, "an item is bounded");
-        assert!(decoder.memory() < 1 << 20);
+        assert!(decoder.heap_size() < 1 << 20);
     }
     assert_eq!(decoder.events(), sum.events);
     if let Err(error) = done {
@@ -114,13 +115,13 @@ fn decode(data: &[u8], piece: usize) -> Outcome {
 }
 
 fn file(data: &[u8], piece: usize) {
-    let (mut file, mut input, mut sum) = (FileDecoder::new(), BytesMut::new(), Sum::default());
+    let (mut file, mut input, mut sum) = (FileDecoder::default(), BytesMut::new(), Sum::default());
     for bytes in data.chunks(piece) {
         input.extend_from_slice(bytes);
         if file.feed(&mut input, &mut sum).is_err() {
             break;
         }
-        assert!(file.memory() < 2 << 20);
+        assert!(file.heap_size() < 2 << 20);
     }
     if !file.zipped() {
         let signatures = data.windows(4).filter(|w| w == b"\x01LPM").count() as u64;

@@ -9,20 +9,18 @@
 
 use bytes::BytesMut;
 
-use super::meter::identity::Origin;
-use super::meter::pattern::Pattern;
-use super::mlpd::MAGIC;
+use super::agent::{Inspector, Settings};
+use super::counters::identity::Origin;
+use super::counters::pattern::Pattern;
+use super::mlpd::{GZIP, MAGIC};
 use super::process::Joining;
-use super::session::{Inspector, Settings};
-use super::stream::{self, GZIP, Stream};
+use super::stream::Stream;
 use crate::contract::{Control, Held, Peer, Session, SessionError};
-use crate::model::Now;
-
-/// First bytes of the log profiler's stream, always little-endian.
-const MLPD: &[u8] = &MAGIC;
+use crate::heap_size;
+use crate::model::{HeapSize, Now};
 
 /// The session of one connection or file.
-pub struct Front {
+pub(super) struct Front {
     /// Until the protocol is known the inspector: its time-outs are those of a silent peer.
     session: Box<dyn Session>,
     undecided: Option<Box<Undecided>>,
@@ -34,8 +32,10 @@ struct Undecided {
     origin: Origin,
     joining: Option<Joining>,
     settings: Settings,
-    stream: stream::Settings,
+    ticks: fn() -> u64,
 }
+
+heap_size!(Undecided { origin, settings });
 
 impl std::fmt::Debug for Front {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -44,21 +44,15 @@ impl std::fmt::Debug for Front {
 }
 
 impl Front {
-    /// For one connection or file.
-    #[must_use]
-    pub fn new(origin: Origin, settings: Settings, stream: stream::Settings) -> Self {
-        Self::joining(origin, None, settings, stream)
-    }
-
-    /// With `joining` for a peer whose process may be one of this host.
-    pub(super) fn joining(
+    /// For one connection or file. With `joining` for a peer whose process may be one of this host.
+    pub(super) fn new(
         origin: Origin,
         joining: Option<Joining>,
         settings: Settings,
-        stream: stream::Settings,
+        ticks: fn() -> u64,
     ) -> Self {
         let inspector = Inspector::joining(origin.clone(), joining.clone(), settings.clone());
-        let undecided = Undecided { origin, joining, settings, stream };
+        let undecided = Undecided { origin, joining, settings, ticks };
         Self { session: Box::new(inspector), undecided: Some(Box::new(undecided)) }
     }
 
@@ -67,13 +61,13 @@ impl Front {
         if self.undecided.is_none() {
             return true;
         }
-        let log = input.starts_with(MLPD) || input.starts_with(GZIP);
-        if !log && (MLPD.starts_with(input) || GZIP.starts_with(input)) {
+        let log = input.starts_with(&MAGIC) || input.starts_with(&GZIP);
+        if !log && (MAGIC.starts_with(input) || GZIP.starts_with(input)) {
             return false;
         }
         if let Some(undecided) = self.undecided.take().filter(|_| log) {
-            let Undecided { origin, joining, settings, stream } = *undecided;
-            self.session = Box::new(Stream::joining(origin, joining, settings, stream));
+            let Undecided { origin, joining, settings, ticks } = *undecided;
+            self.session = Box::new(Stream::joining(origin, joining, settings, ticks));
         }
         true
     }
@@ -98,9 +92,8 @@ impl Session for Front {
     }
 
     fn held(&self) -> Held {
-        let undecided = self.undecided.as_ref().map_or(0, |of| size_of_val(&**of));
         let Held { own, shared } = self.session.held();
-        Held { own: own + size_of::<Self>() + undecided, shared }
+        Held { own: own + size_of::<Self>() + self.undecided.heap_size(), shared }
     }
 
     fn tick(&mut self, now: Now, out: &mut BytesMut, peer: &mut Peer) -> Result<(), SessionError> {

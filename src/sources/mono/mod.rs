@@ -21,20 +21,22 @@
 //!
 //! The crate `mono_counters` has the layouts and numbers. The numbers in a header have three spaces
 //! ([`mono_counters::numbers`]): E3 means an agent of today, which takes the note's requests; E1
-//! and E2 one of 2014, which some requests crash ([`proto::requests`]). A sample has only the
+//! and E2 one of 2014, which some requests crash ([`agent::requests`]). A sample has only the
 //! counters that have changed.
 //!
-//! The way of the bytes: [`proto::detect`] → [`proto::wire`] → [`session`] → [`meter::counters`] →
-//! [`meter::updates`] → peer; and back: [`control::selection`] → [`control::request_queue`] →
-//! [`proto::requests`].
+//! The way of the bytes: [`agent::detect`] → [`agent::tokens`] → [`agent`] → [`counters`] →
+//! [`counters::updates`] → peer; and back: [`agent::selection`] → [`agent::queue`] →
+//! [`agent::requests`].
 
+mod agent;
 #[cfg_attr(
     not(feature = "agent"),
     allow(dead_code, unused_imports, reason = "for tasks of the agent")
 )]
 mod area;
 mod config;
-mod control;
+mod counters;
+mod events;
 mod front;
 #[cfg(feature = "agent")]
 mod io;
@@ -43,7 +45,6 @@ mod io;
     allow(dead_code, unused_imports, reason = "for tasks of the agent")
 )]
 mod limits;
-mod meter;
 mod metrics;
 pub mod mlpd;
 #[cfg_attr(
@@ -51,29 +52,24 @@ pub mod mlpd;
     allow(dead_code, unused_imports, reason = "for tasks of the agent")
 )]
 mod process;
-mod profile;
-mod proto;
-mod roll_up;
-mod runtime;
-mod session;
 mod stream;
 #[cfg(test)]
 mod testkit;
 
+pub use agent::{Inspector, Settings};
 #[cfg(fuzzing)]
 pub use area::fuzzing;
 pub use config::Config;
-pub use front::Front;
-pub use meter::identity::Origin;
-pub use meter::pattern::Pattern;
-pub use session::{Inspector, Settings};
-pub use stream::{Settings as StreamSettings, Stream};
+pub use counters::identity::Origin;
+pub use counters::pattern::Pattern;
+pub use stream::Stream;
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::{Dynamic, Totals};
 use crate::model::Place;
+use counters::spec;
 
 /// The Mono counters inspector.
 pub struct Mono;
@@ -91,24 +87,21 @@ impl Source for Mono {
         totals: Some(Totals {
             table: metrics::PROGRAMS,
             starts: metrics::PROGRAM_STARTS,
-            of: meter::total::of,
+            of: spec::total,
         }),
         controls: metrics::CONTROLS,
         events: metrics::EVENTS,
         params: metrics::PARAMS,
         dynamic: Some(Dynamic {
             places: &[
-                (Place::Sampled(meter::spec::NODE), "Counters of the Mono runtime, by category"),
-                (
-                    meter::total::PLACE,
-                    "Sums of counters over all processes of a program, by category",
-                ),
+                (Place::Sampled(spec::NODE), "Counters of the Mono runtime, by category"),
+                (spec::TOTALS, "Sums of counters over all processes of a program, by category"),
             ],
-            restore: meter::total::restore,
-            initial: meter::watched::watched,
+            restore: spec::restore,
+            initial: counters::watched::watched,
         }),
-        runtime: roll_up::RUNTIME,
-        service: roll_up::SERVICE,
+        runtime: metrics::RUNTIME,
+        service: metrics::SERVICE,
         runtime_label: "mono",
         ..SourceTable::new("mono", metrics::CLUSTER, metrics::INDOM)
     };

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::meter::identity::Origin;
-use super::session::{Inspector, Settings};
+use super::Mono;
+use super::agent::{Inspector, Settings};
+use super::counters::identity::Origin;
 use crate::contract::{Control, Recorded, Session, SessionError};
 use crate::model::{ControlId, Now, Stamp};
 use crate::read::Order;
 use crate::sources::Source;
-use crate::sources::mono::Mono;
 
 /// 2014-03-22 22:13:20 UTC in the agents' clock.
 pub(super) const T0: i64 = 130_400_000_000_000_000;

@@ -2,20 +2,20 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::layout::{Figures, figures};
+use super::page::{Figures, figures};
 use super::*;
 use crate::contract::Recorded;
-use crate::model::{MetricItem, Value};
+use crate::model::{HeapSize, MetricItem, Value};
 use crate::read::Order;
 use crate::sources::Source;
-use crate::sources::mono::Mono;
-use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{
     Facts, Host, Processes, Said, Seat, Share, Stage, Sum, Via, Way,
 };
+use crate::sources::mono::{Mono, metrics as m};
 
 struct NoHost;
 
@@ -32,7 +32,7 @@ fn facts(pid: u32, inner_pid: u32) -> Facts {
 }
 
 fn seat(pid: u32) -> Seat {
-    Processes::new(NoHost).seat(Way::Area, facts(4000, pid))
+    Processes::new(Arc::new(NoHost)).seat(Way::Area, facts(4000, pid))
 }
 
 fn recorded() -> Recorded {
@@ -242,7 +242,7 @@ fn any_page_is_read_or_refused() {
         let mut meter = Meter::new(seat(pid), Access::Open);
         let mut seen = recorded();
         let _ = meter.read_in(Order::Little, bytes, &mut seen);
-        assert!(seen.log().metrics.len() < 600 && meter.memory() < 64 << 10);
+        assert!(seen.log().metrics.len() < 600 && meter.heap_size() < 64 << 10);
     };
     for end in 0..=700 {
         read(&page[..end]);
@@ -270,7 +270,7 @@ fn any_page_is_read_or_refused() {
 
 #[test]
 fn a_stream_of_the_process_feeds_what_both_have() {
-    let processes = Processes::new(NoHost);
+    let processes = Processes::new(Arc::new(NoHost));
     let (page, pid) = capture("shm-exc");
     let mut meter = Meter::new(processes.seat(Way::Area, facts(4000, pid)), Access::Open);
     let mut seen = recorded();
@@ -313,7 +313,7 @@ fn a_process_that_cannot_be_read_is_listed_with_the_reason() {
 
 #[test]
 fn states_go_from_found_to_gone() {
-    let processes = Processes::new(NoHost);
+    let processes = Processes::new(Arc::new(NoHost));
     let (page, pid) = capture("shm-exc");
     let mut meter = Meter::new(processes.seat(Way::Area, facts(4000, pid)), Access::Open);
     let mut seen = recorded();
@@ -340,7 +340,7 @@ fn states_go_from_found_to_gone() {
 
 #[test]
 fn sums_of_a_program_have_a_process_once() {
-    let processes = Processes::new(NoHost);
+    let processes = Processes::new(Arc::new(NoHost));
     let rows = |meter: &mut Meter, value: u32| {
         let mut seen = recorded();
         meter.read_in(Order::Little, &made(296, 9, value), &mut seen).expect("a page");

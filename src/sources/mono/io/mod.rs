@@ -1,22 +1,21 @@
 //! Connects the inspector to the outside: a TCP listener and followed files.
 
 mod areas;
-mod host;
+mod proc;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use host::ProcHost;
 use tokio::sync::watch;
 
+use self::proc::ProcHost;
+use super::agent::Settings;
 use super::config::Config;
+use super::counters::identity::Origin;
+use super::counters::pattern::Pattern;
 use super::front::Front;
-use super::meter::identity::Origin;
-use super::meter::pattern::Pattern;
 use super::process::{Joining, Processes, Via};
-use super::session::Settings;
-use super::stream;
 use crate::contract::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
 use crate::sources::{Context, Running};
@@ -34,7 +33,7 @@ pub(super) fn start(
 ) -> io::Result<Box<dyn Running<Config>>> {
     let shared = Arc::new(RwLock::new(settings(&config, &peers)));
     let host = Arc::new(ProcHost::new(host));
-    let processes = Processes::new(Arc::clone(&host));
+    let processes = Processes::new(Arc::<ProcHost>::clone(&host));
     let (settings, receiver) = watch::channel(Arc::new(config.clone()));
     areas::start(receiver, &host, Arc::clone(&processes), &peers, &net);
     if let Some(address) = config.listen {
@@ -103,7 +102,7 @@ fn sessions(shared: &Shared, processes: &Arc<Processes>) -> SessionFactory {
         };
         let via = Via::Tcp { peer: caller.address, ours: caller.ours };
         let joining = local.then(|| Joining { processes: Arc::clone(&processes), via });
-        Box::new(Front::joining(peer, joining, current(&shared), stream_settings()))
+        Box::new(Front::new(peer, joining, current(&shared), ticks))
     })
 }
 
@@ -114,12 +113,8 @@ fn file_sessions(shared: &Shared, processes: &Arc<Processes>) -> FileFactory {
         let joining = Joining { processes: Arc::clone(&processes), via: Via::File(path) };
         let peer = Origin { address, fallback, host: None, process: None };
         let settings = Settings { one_way: true, ..current(&shared) };
-        Box::new(Front::joining(peer, Some(joining), settings, stream_settings()))
+        Box::new(Front::new(peer, Some(joining), settings, ticks))
     })
-}
-
-const fn stream_settings() -> stream::Settings {
-    stream::Settings { ticks }
 }
 
 /// `CLOCK_MONOTONIC` in ns.

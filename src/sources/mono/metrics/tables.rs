@@ -2,7 +2,7 @@
 
 use super::CLUSTER;
 use crate::catalogue::{InDomDef, TableDef};
-use crate::model::TableId;
+use crate::model::{RowItem, TableId};
 use crate::sources::mono::limits;
 use crate::{listed, row_metrics};
 
@@ -26,250 +26,147 @@ pub(crate) fn contention_buckets() -> Vec<String> {
     crate::meter::bucket_names(&CONTENTION_EDGES)
 }
 
+/// A table of rows that all processes share.
+const fn shared(
+    name: &'static str,
+    cluster: u16,
+    max: usize,
+    score: RowItem,
+    indom: InDomDef,
+) -> TableDef {
+    let (cluster, of_peer, per_peer, initial) = (CLUSTER + cluster, false, 0, Vec::new);
+    TableDef { name, cluster, indom, of_peer, max, per_peer, score, initial }
+}
+
+/// A table of rows of processes.
+const fn of_peers(
+    name: &'static str,
+    cluster: u16,
+    max: usize,
+    score: RowItem,
+    indom: InDomDef,
+) -> TableDef {
+    TableDef { of_peer: true, ..shared(name, cluster, max, score, indom) }
+}
+
 listed! {
     /// The tables.
     TABLES: TableDef as TableId;
     /// Rows: names of programs.
-    PROGRAMS = TableDef {
-        name: "program",
-        cluster: CLUSTER + 2,
-        indom: InDomDef {
-            serial: 10,
-            oneline: "Mono programs",
-            help: "One instance for each program, the processes of which are the instances PROGRAM:PID of other metrics. It stays when its \
-             processes have gone, so its counters go on over restarts of the program. Those with most samples in the last minutes have instances, what the others add is in the instance other.",
-        },
-        of_peer: false,
-        max: 500,
-        per_peer: 0,
-        score: PROGRAM_SAMPLES,
-        initial: Vec::new,
-    };
+    PROGRAMS = shared("program", 2, 500, PROGRAM_SAMPLES, InDomDef {
+        serial: 10,
+        oneline: "Mono programs",
+        help: "One instance for each program, the processes of which are the instances PROGRAM:PID of other metrics. It stays when its \
+         processes have gone, so its counters go on over restarts of the program. Those with most samples in the last minutes have instances, what the others add is in the instance other.",
+    });
     /// Generations of Mono heaps.
-    GENERATIONS = TableDef {
-        name: "generation",
-        cluster: CLUSTER + 7,
-        indom: InDomDef {
-            serial: 11,
-            oneline: "Generations of Mono heaps",
-            help: "One instance for each generation of each process: PROCESS::gen0 (minor collections) and PROCESS::gen1 (major ones).",
-        },
-        of_peer: true,
-        max: 8192,
-        per_peer: 0,
-        score: GC_COUNT,
-        initial: Vec::new,
-    };
+    GENERATIONS = of_peers("generation", 7, 8192, GC_COUNT, InDomDef {
+        serial: 11,
+        oneline: "Generations of Mono heaps",
+        help: "One instance for each generation of each process: PROCESS::gen0 (minor collections) and PROCESS::gen1 (major ones).",
+    });
     /// Kinds of Mono garbage collection pauses.
-    PAUSE_KINDS = TableDef {
-        name: "kind",
-        cluster: CLUSTER + 8,
-        indom: InDomDef {
-            serial: 12,
-            oneline: "Kinds of Mono garbage collection pauses",
-            help: "One instance for each kind of each process: PROCESS::minor, major, major_start and major_finish (the two pauses of a concurrent major collection), and other (no collection: the unload of a domain, for example).",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: 0,
-        score: PAUSE_TOTAL,
-        initial: Vec::new,
-    };
+    PAUSE_KINDS = of_peers("kind", 8, 16384, PAUSE_TOTAL, InDomDef {
+        serial: 12,
+        oneline: "Kinds of Mono garbage collection pauses",
+        help: "One instance for each kind of each process: PROCESS::minor, major, major_start and major_finish (the two pauses of a concurrent major collection), and other (no collection: the unload of a domain, for example).",
+    });
     /// Lengths of Mono garbage collection pauses.
     PAUSE_BUCKETS = TableDef {
-        name: "pause",
-        cluster: CLUSTER + 9,
-        indom: InDomDef {
+        initial: pause_buckets,
+        ..shared("pause", 9, PAUSE_EDGES.len() + 1, PAUSES, InDomDef {
             serial: 13,
             oneline: "Lengths of Mono garbage collection pauses",
             help: "One instance for each range of lengths: LO-HI in us, LO included.",
-        },
-        of_peer: false,
-        max: PAUSE_EDGES.len() + 1,
-        per_peer: 0,
-        score: PAUSES,
-        initial: pause_buckets,
+        })
     };
     /// Lengths of waits for Mono locks.
     CONTENTION_BUCKETS = TableDef {
-        name: "contention",
-        cluster: CLUSTER + 10,
-        indom: InDomDef {
+        initial: contention_buckets,
+        ..shared("contention", 10, CONTENTION_EDGES.len() + 1, CONTENTIONS, InDomDef {
             serial: 14,
             oneline: "Lengths of waits for Mono locks",
             help: "One instance for each range of lengths: LO-HI in us, LO included.",
-        },
-        of_peer: false,
-        max: CONTENTION_EDGES.len() + 1,
-        per_peer: 0,
-        score: CONTENTIONS,
-        initial: contention_buckets,
+        })
     };
     /// Methods of Mono processes that throw.
     SITES = TableDef {
-        name: "site",
-        cluster: CLUSTER + 11,
-        indom: InDomDef {
+        per_peer: limits::SITE_ROWS,
+        ..of_peers("site", 11, 16384, SITE_EXCEPTIONS, InDomDef {
             serial: 15,
             oneline: "Methods of Mono processes that throw",
             help: "One instance for each method that threw in each process: PROCESS::NAMESPACE.CLASS:METHOD(ARGUMENTS). A process's 200 methods with most in the last minutes have instances, what its others add is in PROCESS::other.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: limits::SITE_ROWS,
-        score: SITE_EXCEPTIONS,
-        initial: Vec::new,
+        })
     };
     /// Classes of Mono exceptions.
     EXCEPTION_TYPES = TableDef {
-        name: "exception",
-        cluster: CLUSTER + 12,
-        indom: InDomDef {
+        per_peer: limits::TYPE_ROWS,
+        ..of_peers("exception", 12, 16384, EXCEPTION_TYPE, InDomDef {
             serial: 16,
             oneline: "Classes of Mono exceptions",
             help: "One instance for each class of exception that each process threw: PROCESS::NAMESPACE.CLASS; PROCESS::? are objects whose class is not known. A process's 200 classes with most in the last minutes have instances, what its others add is in PROCESS::other.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: limits::TYPE_ROWS,
-        score: EXCEPTION_TYPE,
-        initial: Vec::new,
+        })
     };
     /// Kinds of Mono exception clauses.
-    CLAUSES = TableDef {
-        name: "clause",
-        cluster: CLUSTER + 13,
-        indom: InDomDef {
-            serial: 17,
-            oneline: "Kinds of Mono exception clauses",
-            help: "One instance for each kind of each process: PROCESS::catch, filter, finally and fault.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: 0,
-        score: CLAUSE,
-        initial: Vec::new,
-    };
+    CLAUSES = of_peers("clause", 13, 16384, CLAUSE, InDomDef {
+        serial: 17,
+        oneline: "Kinds of Mono exception clauses",
+        help: "One instance for each kind of each process: PROCESS::catch, filter, finally and fault.",
+    });
     /// Methods of Mono processes that wait for locks.
     LOCKS = TableDef {
-        name: "lock",
-        cluster: CLUSTER + 14,
-        indom: InDomDef {
+        per_peer: limits::LOCK_ROWS,
+        ..of_peers("lock", 14, 16384, LOCK_TIME, InDomDef {
             serial: 18,
             oneline: "Methods of Mono processes that wait for locks",
             help: "One instance for each method that waited for a lock in each process: PROCESS::NAMESPACE.CLASS:METHOD(ARGUMENTS), the innermost that is not of Monitor itself. A process's 100 methods with most in the last minutes have instances, what its others add is in PROCESS::other.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: limits::LOCK_ROWS,
-        score: LOCK_TIME,
-        initial: Vec::new,
+        })
     };
     /// Kinds of Mono GC handles.
-    HANDLES = TableDef {
-        name: "handle",
-        cluster: CLUSTER + 48,
-        indom: InDomDef {
-            serial: 19,
-            oneline: "Kinds of Mono GC handles",
-            help: "One instance for each kind of each process: PROCESS::weak, weak_track, normal and pinned.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: 0,
-        score: HANDLE_COUNT,
-        initial: Vec::new,
-    };
+    HANDLES = of_peers("handle", 48, 16384, HANDLE_COUNT, InDomDef {
+        serial: 19,
+        oneline: "Kinds of Mono GC handles",
+        help: "One instance for each kind of each process: PROCESS::weak, weak_track, normal and pinned.",
+    });
     /// Classes that Mono processes allocate.
     ALLOC_TYPES = TableDef {
-        name: "allocation",
-        cluster: CLUSTER + 49,
-        indom: InDomDef {
+        per_peer: limits::TYPE_ROWS,
+        ..of_peers("allocation", 49, 16384, ALLOC_TYPE_BYTES, InDomDef {
             serial: 80,
             oneline: "Classes that Mono processes allocate",
             help: "One instance for each class of objects that each process allocated: PROCESS::NAMESPACE.CLASS. A process's 200 classes with most in the last minutes have instances, what its others add is in PROCESS::other.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: limits::TYPE_ROWS,
-        score: ALLOC_TYPE_BYTES,
-        initial: Vec::new,
+        })
     };
     /// Classes of live objects of Mono processes.
-    LIVE_TYPES = TableDef {
-        name: "live",
-        cluster: CLUSTER + 50,
-        indom: InDomDef {
-            serial: 81,
-            oneline: "Classes of live objects of Mono processes",
-            help: "One instance for each class of objects in the last heapshot of each process: PROCESS::NAMESPACE.CLASS. The 200 classes with most bytes have instances, the others are together in PROCESS::other.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: 0,
-        score: LIVE_BYTES,
-        initial: Vec::new,
-    };
+    LIVE_TYPES = of_peers("live", 50, 16384, LIVE_BYTES, InDomDef {
+        serial: 81,
+        oneline: "Classes of live objects of Mono processes",
+        help: "One instance for each class of objects in the last heapshot of each process: PROCESS::NAMESPACE.CLASS. The 200 classes with most bytes have instances, the others are together in PROCESS::other.",
+    });
     /// Stacks of Mono methods.
-    STACKS = TableDef {
-        name: "stack",
-        cluster: CLUSTER + 51,
-        indom: InDomDef {
-            serial: 82,
-            oneline: "Stacks of Mono methods",
-            help: "One instance for each stack of managed methods, of all processes: NAMESPACE.CLASS.METHOD of each frame, outermost first, parted by commas, as flame graphs want it. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
-        },
-        of_peer: false,
-        max: 500,
-        per_peer: 0,
-        score: STACK_SAMPLES,
-        initial: Vec::new,
-    };
+    STACKS = shared("stack", 51, 500, STACK_SAMPLES, InDomDef {
+        serial: 82,
+        oneline: "Stacks of Mono methods",
+        help: "One instance for each stack of managed methods, of all processes: NAMESPACE.CLASS.METHOD of each frame, outermost first, parted by commas, as flame graphs want it. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
+    });
     /// Methods in Mono profiles.
-    METHODS = TableDef {
-        name: "method",
-        cluster: CLUSTER + 52,
-        indom: InDomDef {
-            serial: 83,
-            oneline: "Methods in Mono profiles",
-            help: "One instance for each method in samples, of all processes. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
-        },
-        of_peer: false,
-        max: 500,
-        per_peer: 0,
-        score: METHOD_SELF,
-        initial: Vec::new,
-    };
+    METHODS = shared("method", 52, 500, METHOD_SELF, InDomDef {
+        serial: 83,
+        oneline: "Methods in Mono profiles",
+        help: "One instance for each method in samples, of all processes. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
+    });
     /// What sampled Mono threads did.
-    SAMPLE_STATES = TableDef {
-        name: "state",
-        cluster: CLUSTER + 53,
-        indom: InDomDef {
-            serial: 84,
-            oneline: "What sampled Mono threads did",
-            help: "One instance for each state of each process: PROCESS::running, blocked and native.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: 0,
-        score: STATE_SAMPLES,
-        initial: Vec::new,
-    };
+    SAMPLE_STATES = of_peers("state", 53, 16384, STATE_SAMPLES, InDomDef {
+        serial: 84,
+        oneline: "What sampled Mono threads did",
+        help: "One instance for each state of each process: PROCESS::running, blocked and native.",
+    });
     /// Rows `program,Outer.method,Inner.method`.
-    PROGRAM_STACKS = TableDef {
-        name: "program_stack",
-        cluster: CLUSTER + 54,
-        indom: InDomDef {
-            serial: 85,
-            oneline: "Stacks of methods of Mono programs",
-            help: "One instance for each stack of managed methods of each program: PROGRAM, then NAMESPACE.CLASS.METHOD of each frame, outermost first, parted by commas: the program is the outermost frame of a flame graph. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
-        },
-        of_peer: false,
-        max: 2000,
-        per_peer: 0,
-        score: PROGRAM_STACK_TIME,
-        initial: Vec::new,
-    };
+    PROGRAM_STACKS = shared("program_stack", 54, 2000, PROGRAM_STACK_TIME, InDomDef {
+        serial: 85,
+        oneline: "Stacks of methods of Mono programs",
+        help: "One instance for each stack of managed methods of each program: PROGRAM, then NAMESPACE.CLASS.METHOD of each frame, outermost first, parted by commas: the program is the outermost frame of a flame graph. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
+    });
 }
 
 row_metrics! {

@@ -1,13 +1,11 @@
-//! From bytes to buffers (docs/protocols/mono-mlpd.md 1, 2).
+//! From bytes to the header and to buffers (docs/protocols/mono-mlpd.md 1, 2).
 
 use bytes::{Buf, BytesMut};
 
-use super::bytes::Cursor;
-use super::decode::{self, Addresses};
-use super::error::{MlpdError, Stop};
-use super::event::{Buffer, Visitor};
-use super::header::{Header, MAGIC};
-use super::list::List;
+use super::cursor::Cursor;
+use super::decode::{self, Addresses, List};
+use super::{Buffer, MlpdError, Stop, Visitor};
+use crate::heap_size;
 use crate::read;
 use crate::sources::mono::limits;
 
@@ -43,6 +41,8 @@ pub struct Decoder {
     addresses: Addresses,
 }
 
+heap_size!(Decoder { header, addresses });
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Next {
     #[default]
@@ -54,12 +54,6 @@ enum Next {
 }
 
 impl Decoder {
-    /// A decoder at the start of a stream.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Decodes and consumes all whole items of `input`. What it leaves is the start of an item.
     ///
     /// # Errors
@@ -125,16 +119,6 @@ impl Decoder {
         let mut trial = Self { next: Next::Buffer, header: self.header.clone(), ..Self::default() };
         let done = trial.feed(&mut input, &mut bad);
         done.is_ok() && !bad.0 && input.is_empty() && trial.between_buffers()
-    }
-
-    /// Bytes of memory, the header's texts included.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        let texts = self
-            .header
-            .as_ref()
-            .map_or(0, |h| h.options.capacity() + h.architecture.capacity() + h.system.capacity());
-        texts + self.addresses.memory()
     }
 
     /// The bytes consumed. `None`: more are needed.
@@ -239,4 +223,95 @@ fn parse(c: &mut read::Cursor<'_>) -> Option<Buffer> {
     let length = c.u32()?;
     let (time, pointer, object) = (c.u64()?, c.u64()?, c.u64()?);
     Some(Buffer { thread: c.u64()?, method: c.u64()?, length, time, pointer, object })
+}
+
+/// The first bytes of a stream.
+pub const MAGIC: [u8; 4] = *b"\x01ZPM";
+/// Data versions whose events are known.
+const VERSIONS: std::ops::RangeInclusive<u8> = 13..=17;
+
+/// The header of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Version of the header: from 3 on with [`start_ns`](Self::start_ns).
+    pub major: u8,
+    /// Minor version of the header.
+    pub minor: u8,
+    /// Data version, 13 to 17.
+    pub version: u8,
+    /// Bytes of a pointer in the process: 4 or 8.
+    pub pointer_size: u8,
+    /// When the stream began, in ms since 1970, of whole seconds.
+    pub start_ms: u64,
+    /// The same in the clock of events (`CLOCK_MONOTONIC`), in ns.
+    pub start_ns: Option<u64>,
+    /// What two readings of the clock took, in ns.
+    pub timer_overhead: u32,
+    /// Process id in the process's own pid namespace.
+    pub pid: u32,
+    /// TCP port for commands; 0: none.
+    pub port: u16,
+    /// `log:…`.
+    pub options: String,
+    /// Such as `x86-64`.
+    pub architecture: String,
+    /// Such as `linux`.
+    pub system: String,
+}
+
+heap_size!(Header { options, architecture, system });
+
+impl Header {
+    /// The header at the start of `bytes` and its length. `None`: it is not whole.
+    ///
+    /// # Errors
+    /// Bytes of no stream that this decoder knows, as soon as they show it.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, MlpdError> {
+        let start = bytes.get(..MAGIC.len()).unwrap_or(bytes);
+        if !MAGIC.starts_with(start) {
+            return Err(MlpdError::Signature);
+        }
+        if let Some(&version) = bytes.get(6).filter(|version| !VERSIONS.contains(version)) {
+            return Err(MlpdError::Version(version));
+        }
+        Self::read(&mut read::Cursor::new(bytes, read::Order::Little)).transpose()
+    }
+
+    fn read(c: &mut read::Cursor<'_>) -> Option<Result<(Self, usize), MlpdError>> {
+        c.bytes(MAGIC.len())?;
+        let (major, minor, version, pointer_size) = (c.u8()?, c.u8()?, c.u8()?, c.u8()?);
+        let start_ms = c.u64()?;
+        let start_ns = if major >= 3 { Some(c.u64()?) } else { None };
+        let (timer_overhead, flags) = (c.u32()?, c.u32()?);
+        if flags != 0 {
+            return Some(Err(MlpdError::Flags(flags)));
+        }
+        let (pid, port) = (c.u32()?, c.u16()?);
+        let mut texts = [String::new(), String::new(), String::new()];
+        for text in &mut texts {
+            let length = c.u32()?;
+            if length > limits::MLPD_HEADER_TEXT {
+                return Some(Err(MlpdError::HeaderText(length)));
+            }
+            let bytes = c.bytes(length as usize)?;
+            let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            *text = String::from_utf8_lossy(bytes).into_owned();
+        }
+        let [options, architecture, system] = texts;
+        let header = Self {
+            major,
+            minor,
+            version,
+            pointer_size,
+            start_ms,
+            start_ns,
+            timer_overhead,
+            pid,
+            port,
+            options,
+            architecture,
+            system,
+        };
+        Some(Ok((header, c.position())))
+    }
 }

@@ -5,19 +5,17 @@ use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::host::{Facts, Host, Key, Said, Via};
-use super::seat::{Chair, Seat};
-use super::share::{Share, Way};
-use super::stage::Stage;
-use super::tally::{Counted, Sum};
+use super::facts::{Facts, Host, Key, Said, Via};
+use super::seat::{Chair, Counted, Seat};
+use super::{Share, Way};
 use crate::sources::mono::limits;
 
 /// The processes of this host, shared by all ways.
 pub(crate) struct Processes {
-    host: Box<dyn Host>,
+    host: Arc<dyn Host>,
     table: Mutex<Table>,
     /// Changes with every seat that is taken, left, or sees otherwise.
-    changes: AtomicU64,
+    pub(super) changes: AtomicU64,
 }
 
 impl std::fmt::Debug for Processes {
@@ -43,32 +41,41 @@ impl Joining {
 }
 
 #[derive(Default)]
-struct Table {
-    live: HashMap<Key, Process>,
+pub(super) struct Table {
+    pub(super) live: HashMap<Key, Process>,
     /// Processes by process id, also those that have gone.
-    known: HashMap<u32, Known>,
+    pub(super) known: HashMap<u32, Known>,
     /// Seats that were ever taken.
     seats: u64,
 }
 
+impl Table {
+    /// What is known of a program of a process. What is read late of one that is no longer executed
+    /// is left out.
+    pub(super) fn program(&mut self, key: Key, number: u32) -> Option<&mut Known> {
+        let known = self.known.get_mut(&key.pid);
+        known.filter(|known| (known.start, known.number) == (key.start, number))
+    }
+}
+
 /// What is remembered of a process.
 #[derive(Default)]
-struct Known {
-    start: u64,
+pub(super) struct Known {
+    pub(super) start: u64,
     /// Programs that it has executed before this one, as far as they were seen.
     number: u32,
     /// Name of the program, by its command line.
     program: Option<String>,
     /// The program has ended.
-    ended: bool,
+    pub(super) ended: bool,
     /// No seat was taken for the program yet, and one for another program before.
     begins: bool,
-    counted: Counted,
+    pub(super) counted: Counted,
 }
 
 impl Known {
     /// It executes another program.
-    fn next(&mut self) {
+    pub(super) fn next(&mut self) {
         let number = self.number.saturating_add(1);
         *self = Self { start: self.start, number, begins: true, ..Self::default() };
     }
@@ -76,19 +83,15 @@ impl Known {
 
 /// A process that has a seat.
 pub(super) struct Process {
-    chairs: Vec<Arc<Chair>>,
+    pub(super) chairs: Vec<Arc<Chair>>,
     /// It has ended, which one of its ways has seen.
-    ended: bool,
+    pub(super) ended: bool,
 }
 
 impl Processes {
     /// No process has a seat yet.
-    pub(crate) fn new(host: impl Host + 'static) -> Arc<Self> {
-        Arc::new(Self {
-            host: Box::new(host),
-            table: Mutex::default(),
-            changes: AtomicU64::default(),
-        })
+    pub(crate) fn new(host: Arc<dyn Host>) -> Arc<Self> {
+        Arc::new(Self { host, table: Mutex::default(), changes: AtomicU64::default() })
     }
 
     /// Takes a seat for a peer that says so of itself. `None`: its process is not one of this host,
@@ -142,94 +145,14 @@ impl Processes {
         Seat { processes: Arc::clone(self), name, program, facts, resumes, number, chair }
     }
 
-    /// A number that changes with the ways that see any process.
-    pub(super) fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Acquire)
-    }
-
     pub(super) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// The ways that see a process now, and how far its reading has come.
-    pub(super) fn look(&self, key: Key) -> (u8, Stage) {
+    /// Whether this is true of one of the seats of a process.
+    pub(super) fn any(&self, key: Key, is: impl Fn(&Chair) -> bool) -> bool {
         let table = self.lock();
-        let Some(process) = table.live.get(&key) else { return (0, Stage::Gone) };
-        let (mut ways, mut furthest) = (0, Stage::Gone);
-        for chair in &process.chairs {
-            let stage = Stage::of(chair.stage.load(Ordering::Relaxed));
-            if stage.sees() {
-                ways |= chair.way.bit();
-            }
-            furthest = furthest.further(stage);
-        }
-        (ways, if process.ended { Stage::Gone } else { furthest })
-    }
-
-    /// The process has ended.
-    pub(super) fn ended(&self, key: Key) {
-        let mut table = self.lock();
-        if let Some(process) = table.live.get_mut(&key) {
-            process.ended = true;
-        }
-        if let Some(known) = table.known.get_mut(&key.pid).filter(|known| known.start == key.start)
-        {
-            known.ended = true;
-        }
-        drop(table);
-        self.changed();
-    }
-
-    /// The process executes another program than the one of this number.
-    pub(super) fn another(&self, key: Key, number: u32) {
-        let mut table = self.lock();
-        let known = table.known.get_mut(&key.pid);
-        let known = known.filter(|known| (known.start, known.number) == (key.start, number));
-        known.into_iter().for_each(Known::next);
-    }
-
-    /// A total of a program of a process: by how much it is more than any that was said before. `passes`: the
-    /// first one counts nothing.
-    pub(super) fn grown(
-        &self,
-        key: Key,
-        number: u32,
-        (sum, total): (Sum, u64),
-        passes: bool,
-    ) -> u64 {
-        let mut table = self.lock();
-        let known = table.known.get_mut(&key.pid);
-        // What is read late of a program that is no longer executed is left out.
-        let known = known.filter(|known| (known.start, known.number) == (key.start, number));
-        let Some(counted) = known.and_then(|known| known.counted.get_mut(sum as usize)) else {
-            return 0;
-        };
-        let before = counted.unwrap_or(if passes { total } else { 0 });
-        *counted = Some(before.max(total));
-        total.saturating_sub(before)
-    }
-
-    /// The process is seen by another way than this now.
-    pub(super) fn others(&self, key: Key, way: Way) -> bool {
-        let table = self.lock();
-        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
-        chairs.unwrap_or_default().iter().any(|chair| chair.way != way)
-    }
-
-    /// The process has no other seat than this.
-    pub(super) fn is_last(&self, key: Key, chair: &Chair) -> bool {
-        let table = self.lock();
-        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
-        chairs.unwrap_or_default().iter().all(|other| other.number == chair.number)
-    }
-
-    /// Another seat feeds these metrics, or would at once if this one did not.
-    pub(super) fn wanted(&self, key: Key, chair: &Chair, share: Share) -> bool {
-        let table = self.lock();
-        let chairs = table.live.get(&key).map(|process| process.chairs.as_slice());
-        chairs.unwrap_or_default().iter().any(|other| {
-            other.number != chair.number && other.claims.load(Ordering::Relaxed) & share.bit() != 0
-        })
+        table.live.get(&key).is_some_and(|process| process.chairs.iter().any(|chair| is(chair)))
     }
 
     /// A seat wants to feed these metrics, or no longer does.
@@ -277,7 +200,7 @@ impl Processes {
         self.lock().known.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

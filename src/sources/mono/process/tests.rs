@@ -1,5 +1,7 @@
 //! One process, one instance.
 
+use std::sync::Arc;
+
 use super::*;
 
 /// A host that knows the processes by what they call themselves.
@@ -22,7 +24,7 @@ fn via() -> Via {
 
 #[test]
 fn all_ways_of_a_process_have_one_identity() {
-    let processes = Processes::new(Fake(vec![facts(400, 7, 1)]));
+    let processes = Processes::new(Arc::new(Fake(vec![facts(400, 7, 1)])));
     let said = Said { pid: 1, ..Said::default() };
     let stream = processes.join(Way::Stream, &via(), &said).expect("a seat");
     let module = processes.join(Way::Module, &via(), &said).expect("a seat");
@@ -43,7 +45,7 @@ fn all_ways_of_a_process_have_one_identity() {
 
 #[test]
 fn counters_come_from_one_way_and_the_others_take_over() {
-    let processes = Processes::new(Fake(Vec::new()));
+    let processes = Processes::new(Arc::new(Fake(Vec::new())));
     let seat = |way| processes.seat(way, facts(5, 6, 5));
     let area = seat(Way::Area);
     assert!(area.feeds(Share::Exceptions) && area.feeds(Share::Categories));
@@ -65,7 +67,7 @@ fn counters_come_from_one_way_and_the_others_take_over() {
 
 #[test]
 fn a_damaged_way_feeds_what_no_other_has() {
-    let processes = Processes::new(Fake(Vec::new()));
+    let processes = Processes::new(Arc::new(Fake(Vec::new())));
     let seat = |way| processes.seat(way, facts(5, 6, 5));
     let (area, stream) = (seat(Way::Area), seat(Way::Stream));
     assert!(stream.feeds(Share::Exceptions) && !area.feeds(Share::Exceptions));
@@ -78,7 +80,7 @@ fn a_damaged_way_feeds_what_no_other_has() {
 
 #[test]
 fn the_furthest_way_is_the_stage_until_the_process_ends() {
-    let processes = Processes::new(Fake(Vec::new()));
+    let processes = Processes::new(Arc::new(Fake(Vec::new())));
     let seat = |way| processes.seat(way, facts(5, 6, 5));
     let area = seat(Way::Area);
     assert_eq!(area.look(), (Way::Area.bit(), Stage::Found));
@@ -101,7 +103,7 @@ fn the_furthest_way_is_the_stage_until_the_process_ends() {
 
 #[test]
 fn the_newest_of_one_way_feeds() {
-    let processes = Processes::new(Fake(Vec::new()));
+    let processes = Processes::new(Arc::new(Fake(Vec::new())));
     let seat = |way| processes.seat(way, facts(5, 6, 5));
     let seats: Vec<_> = (0..20).map(|_| seat(Way::Stream)).collect();
     let feeds = || seats.iter().map(|seat| seat.feeds(Share::Counters)).collect::<Vec<_>>();
@@ -112,7 +114,7 @@ fn the_newest_of_one_way_feeds() {
 
 #[test]
 fn values_are_hidden_if_nobody_takes_over() {
-    let processes = Processes::new(Fake(Vec::new()));
+    let processes = Processes::new(Arc::new(Fake(Vec::new())));
     let seat = |way| processes.seat(way, facts(5, 6, 5));
     let module = seat(Way::Module);
     assert!(module.feeds(Share::Counters));
@@ -129,7 +131,7 @@ fn values_are_hidden_if_nobody_takes_over() {
 
 #[test]
 fn an_id_that_is_used_again_is_another_process() {
-    let processes = Processes::new(Fake(Vec::new()));
+    let processes = Processes::new(Arc::new(Fake(Vec::new())));
     let first = processes.seat(Way::Area, facts(5, 6, 5));
     let second = processes.seat(Way::Area, facts(5, 7, 5));
     let [a, b] = [&first, &second].map(|seat| seat.identity(String::new(), Vec::new()));
@@ -142,7 +144,7 @@ fn an_id_that_is_used_again_is_another_process() {
 
 #[test]
 fn each_program_that_a_process_executes_counts_for_itself() {
-    let processes = Processes::new(Fake(Vec::new()));
+    let processes = Processes::new(Arc::new(Fake(Vec::new())));
     let seat = |way, program: &str| {
         let command = format!("mono\0{program}\0").into_bytes();
         processes.seat(way, Facts { command, older: true, ..facts(5, 6, 5) })
@@ -180,7 +182,7 @@ fn each_program_that_a_process_executes_counts_for_itself() {
 #[test]
 fn what_is_remembered_is_bounded() {
     use crate::sources::mono::limits;
-    let processes = Processes::new(Fake(Vec::new()));
+    let processes = Processes::new(Arc::new(Fake(Vec::new())));
     let kept = processes.seat(Way::Area, facts(1, 1, 1));
     for pid in 2..2 * u32::try_from(limits::PROCESSES).expect("small") {
         drop(processes.seat(Way::Area, facts(pid, 1, 1)));
@@ -188,4 +190,15 @@ fn what_is_remembered_is_bounded() {
     assert_eq!(processes.len(), 1);
     assert!(processes.remembered() <= limits::PROCESSES);
     drop(kept);
+}
+
+#[test]
+fn numbers_are_those_of_the_metric() {
+    for number in [0, 1, 2, 3, 5, 6] {
+        assert_eq!(Stage::of(number) as u8, number);
+    }
+    assert_eq!((Stage::of(4), Stage::of(255)), (Stage::Gone, Stage::Gone));
+    assert_eq!(Stage::Denied.further(Stage::Connected), Stage::Connected);
+    assert_eq!(Stage::Reading.further(Stage::Found), Stage::Reading);
+    assert_eq!(Stage::Gone.further(Stage::Refused), Stage::Refused);
 }

@@ -132,9 +132,8 @@ fn nanos(stamp: Stamp) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use std::time::Duration;
 
     const TICKS: u64 = 50_000_000_000;
 

@@ -3,19 +3,20 @@
 //! The stream has differences of integers and absolute values of all else. A difference that is
 //! lost makes its counter unknown for ever, so the counter is removed.
 
+use crate::heap_size;
+use crate::model::MetricItem;
 use mono_counters::numbers::section::FIRST;
 use mono_counters::numbers::{Numbers, Space, kind};
 
 use crate::contract::SampleValue;
 use crate::read::Order;
+use crate::sources::mono::agent::Settings;
+use crate::sources::mono::counters::identity::IdentityCounter;
+use crate::sources::mono::counters::{Bounds, Counters, Header};
+use crate::sources::mono::counters::{spec, watched};
+use crate::sources::mono::events::{Runtime, jit_item};
 use crate::sources::mono::limits;
-use crate::sources::mono::meter::counters::{Bounds, Counters};
-use crate::sources::mono::meter::identity::IdentityCounter;
-use crate::sources::mono::meter::{user, watched};
 use crate::sources::mono::mlpd::{Counter, Value};
-use crate::sources::mono::proto::wire::Header;
-use crate::sources::mono::runtime::Runtime;
-use crate::sources::mono::session::Settings;
 
 /// A counter of the stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,15 +31,11 @@ struct Wire {
     is_user: bool,
     /// A difference is lost.
     lost: bool,
-    /// It is a metric with a name of its own as well.
-    named: Option<&'static str>,
+    /// It is a metric with a name of its own as well, which has its value times this.
+    named: Option<(MetricItem, u64)>,
     /// Sum of the differences, modulo 2^64.
     sum: u64,
 }
-
-/// The category of counters that are metrics with names of their own, and their names.
-const JIT: &str = "JIT";
-const NAMED: [&str; 3] = ["Compiled methods", "Total time spent JITting", "Native code size"];
 
 /// Which of its counters the stream feeds now: another way to the process may have them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +75,8 @@ pub(super) struct StreamCounters {
     pub(super) duplicates: u64,
 }
 
+heap_size!(StreamCounters { counters, wires });
+
 impl StreamCounters {
     pub(super) fn new(settings: &Settings) -> Self {
         let bounds = Bounds { name_length: settings.name_length, names: settings.names };
@@ -89,18 +88,19 @@ impl StreamCounters {
         }
     }
 
-    /// A counter is described. `false`: its index or section is over every bound.
-    pub(super) fn describe(&mut self, counter: &Counter<'_>) -> bool {
+    /// A counter is described.
+    pub(super) fn describe(&mut self, counter: &Counter<'_>) {
         let index =
             u16::try_from(counter.index).ok().filter(|i| usize::from(*i) < limits::COUNTERS);
         let section = u32::try_from(counter.section).ok().filter(|section| *section >= FIRST);
-        let (Some(index), Some(section)) = (index, section) else { return false };
+        // What is over every bound has no metric.
+        let (Some(index), Some(section)) = (index, section) else { return };
         let name = String::from_utf8_lossy(counter.name);
-        let is_user = section == user::SECTION;
+        let is_user = section == spec::USER_SECTION;
         let (name, numbers) = match is_user {
             true => {
                 let category = String::from_utf8_lossy(counter.category);
-                (user::name(&category, &name).into(), user::NUMBERS)
+                (spec::user_name(&category, &name).into(), spec::USER_NUMBERS)
             }
             false => {
                 let numbers = numbers(section, &name, counter);
@@ -111,7 +111,7 @@ impl StreamCounters {
         if self.wires.len() <= at {
             self.wires.resize(at + 1, Wire::default());
         }
-        let Some(wire) = self.wires.get_mut(at).filter(|wire| !wire.described) else { return true };
+        let Some(wire) = self.wires.get_mut(at).filter(|wire| !wire.described) else { return };
         let number = !matches!(numbers.kind, kind::DOUBLE | kind::STRING);
         *wire = Wire {
             described: true,
@@ -119,11 +119,10 @@ impl StreamCounters {
             differs: number && !is_user,
             is_user,
             lost: false,
-            named: NAMED.into_iter().find(|named| section == FIRST && *named == name),
+            named: jit_item(&Space::E3.category(section), &name),
             sum: 0,
         };
         self.counters.announce(&Header { numbers, name: &name, index });
-        true
     }
 
     /// The compiled methods are those of the stream.
@@ -168,8 +167,8 @@ impl StreamCounters {
             self.duplicates += 1;
             return None;
         }
-        if let Some(name) = wire.named {
-            runtime.counter(JIT, name, wire.sum);
+        if let Some((item, scale)) = wire.named {
+            runtime.total(item, wire.sum.saturating_mul(scale));
         }
         Some((index, read))
     }
@@ -187,11 +186,6 @@ impl StreamCounters {
     pub(super) fn settle(&mut self) {
         self.counters.settle();
         self.wires.shrink_to_fit();
-    }
-
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.counters.memory() + self.wires.capacity() * size_of::<Wire>()
     }
 }
 

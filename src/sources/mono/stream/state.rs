@@ -1,18 +1,19 @@
-//! The state of one stream beside its decoder, and what of it reaches the metrics when.
+//! The state of one stream beside its decoder: what each event is for, and what of it reaches the
+//! metrics when.
 
 use std::time::Duration;
 
 use super::clock::Clock;
-use super::counters::StreamCounters;
-use super::names::Names;
+use super::counters::{Feeds, StreamCounters};
 use crate::contract::Peer;
-use crate::model::{MetricItem, Now, Value};
-use crate::sources::mono::meter::updates::Updates;
+use crate::heap_size;
+use crate::model::{Now, Value};
+use crate::sources::mono::counters::updates::Updates;
+use crate::sources::mono::events::{Names, Profile, Runtime};
+use crate::sources::mono::limits;
 use crate::sources::mono::metrics as m;
-use crate::sources::mono::mlpd::{BadBuffer, Decoder, Header};
+use crate::sources::mono::mlpd::{Act, BadBuffer, Buffer, Decoder, Event, Header, Visitor};
 use crate::sources::mono::process::{Said, Seat, Share};
-use crate::sources::mono::profile::Profile;
-use crate::sources::mono::runtime::Runtime;
 
 /// The state of one stream.
 #[derive(Debug)]
@@ -36,26 +37,19 @@ pub(super) struct State {
     pub(super) shown: bool,
     /// Time of the newest event since the last report.
     pub(super) newest: Option<u64>,
-    pub(super) lost: Lost,
+    /// Why the rest of the last bad buffer since the last report is lost.
+    lost: Option<BadBuffer>,
+    /// A part of the stream is missing.
+    damaged: bool,
     /// Threads that have ended since the last tick, and since the one before: records that wait for
     /// the end of a flush still need their names.
     pub(super) ended: Vec<u64>,
     ended_before: Vec<u64>,
-    /// Bytes since the last report.
-    pub(super) bytes: u64,
-    /// Events that are reported.
+    /// Events that are counted.
     events: u64,
 }
 
-/// What was lost since the last report.
-#[derive(Debug, Default)]
-pub(super) struct Lost {
-    /// Bad buffers, those with an unknown event among them, and the last reason.
-    pub(super) bad: u64,
-    pub(super) unknown: u64,
-    pub(super) reason: Option<BadBuffer>,
-    pub(super) holes: u64,
-}
+heap_size!(State { names, counters, updates, runtime, profile, header, ended, ended_before });
 
 impl State {
     pub(super) fn new(counters: StreamCounters, updates: Updates) -> Self {
@@ -73,10 +67,10 @@ impl State {
             whole: false,
             shown: false,
             newest: None,
-            lost: Lost::default(),
+            lost: None,
+            damaged: false,
             ended: Vec::new(),
             ended_before: Vec::new(),
-            bytes: 0,
             events: 0,
         }
     }
@@ -119,9 +113,10 @@ impl State {
             peer.add(item, 0);
         }
         self.runtime.start(self.updates.name(), peer);
-        self.profile.start(self.updates.name(), self.updates.program(), peer);
-        if let Some(slot) = self.updates.program_row() {
-            self.runtime.of_program(slot, self.updates.seat().map(Seat::tally));
+        let program = self.updates.program();
+        self.profile.start(self.updates.name(), program.unwrap_or_default());
+        if program.is_some() {
+            self.runtime.of_program(self.updates.seat().map(Seat::tally));
         }
     }
 
@@ -156,46 +151,44 @@ impl State {
         if events > 0 {
             self.updates.reads(peer);
         }
-        let Lost { bad, unknown, reason, holes } = std::mem::take(&mut self.lost);
-        if let Some(seat) = self.updates.seat().filter(|_| bad > 0 || holes > 0) {
+        if let Some(seat) = self.updates.seat().filter(|_| self.damaged) {
             seat.damaged();
         }
-        for (item, more) in [
-            (m::BYTES, std::mem::take(&mut self.bytes)),
-            (m::STREAM_EVENTS, events - std::mem::replace(&mut self.events, events)),
-            (m::BAD, bad),
-            (m::UNKNOWN, unknown),
-            (m::HOLES, holes),
-            (m::DUPLICATE, std::mem::take(&mut self.counters.duplicates)),
-        ] {
-            count(item, more, peer);
-        }
-        if let Some(reason) = reason {
+        let Self { runtime, names, clock, updates, counters, .. } = self;
+        runtime.count(m::STREAM_EVENTS, events - std::mem::replace(&mut self.events, events));
+        runtime.count(m::DUPLICATE, std::mem::take(&mut counters.duplicates));
+        if let Some(reason) = self.lost.take() {
             peer.error(&format!("the rest of a buffer is lost: {reason}"));
         }
-        if let Some(age) = self.newest.take().and_then(|newest| self.clock.age(ticks, newest)) {
+        if let Some(age) = self.newest.take().and_then(|newest| clock.age(ticks, newest)) {
             peer.set(m::LAG, age);
         }
-        let Self { runtime, names, clock, updates, .. } = self;
         let exceptions = runtime.counts_exceptions() && updates.feeds(Share::Exceptions);
-        runtime.feeds(exceptions, self.counters.feeds_methods());
-        runtime.report(names, &|time| clock.stamp(time), peer);
-        self.profile.report(names, peer);
+        runtime.feeds(exceptions, counters.feeds_methods());
+        runtime.settle(false, names, &|time| clock.stamp(time), peer);
+        self.profile.settle(names, peer);
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, now: Now, peer: &mut Peer) {
+    pub(super) fn tick(&mut self, peer: &mut Peer) {
         self.updates.belong(peer);
         let Self { runtime, names, clock, .. } = self;
-        runtime.tick(now.monotonic, names, &|time| clock.stamp(time), peer);
+        runtime.tick(names, &|time| clock.stamp(time), peer);
         self.forget_ended();
     }
 
     /// The stream has ended.
     pub(super) fn end(&mut self, peer: &mut Peer) {
         let Self { runtime, names, clock, .. } = self;
-        runtime.end(names, &|time| clock.stamp(time), peer);
-        self.profile.report(names, peer);
+        runtime.settle(true, names, &|time| clock.stamp(time), peer);
+        self.profile.settle(names, peer);
+    }
+
+    /// A part of the stream is missing.
+    fn lose(&mut self) {
+        self.damaged = true;
+        self.counters.lose();
+        self.runtime.lost();
     }
 
     /// Forgets the names of threads that have ended.
@@ -205,20 +198,99 @@ impl State {
             self.names.forget_thread(thread);
         }
     }
-
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.names.memory()
-            + self.counters.memory()
-            + self.updates.memory()
-            + self.runtime.memory()
-            + self.profile.memory()
-            + (self.ended.capacity() + self.ended_before.capacity()) * size_of::<u64>()
-    }
 }
 
-fn count(item: MetricItem, more: u64, peer: &mut Peer) {
-    if more > 0 {
-        peer.add(item, more);
+/// The visitor of one piece of the stream.
+pub(super) struct Visit<'a> {
+    pub(super) state: &'a mut State,
+    pub(super) peer: &'a mut Peer,
+    pub(super) now: Now,
+    /// `CLOCK_MONOTONIC` of this host in ns.
+    pub(super) ticks: u64,
+    /// The bytes arrive as they are made.
+    pub(super) live: bool,
+}
+
+impl Visitor for Visit<'_> {
+    fn header(&mut self, header: &Header) {
+        let state = &mut *self.state;
+        state.clock.begin(header, self.now, self.ticks, self.live);
+        state.updates.dialect(format!("log profiler {}", header.version), self.peer);
+        state.runtime.header(header);
+        state.profile.header(header);
+        state.header = Some(header.clone());
+        state.join();
+    }
+
+    fn buffer(&mut self, buffer: &Buffer) {
+        self.state.thread = buffer.thread;
+        self.state.updates.message(self.peer);
+    }
+
+    #[inline]
+    fn event(&mut self, time: u64, event: Event<'_>) {
+        let state = &mut *self.state;
+        state.newest = state.newest.max(Some(time));
+        state.runtime.event(state.thread, time, &event);
+        match event {
+            Event::Method { method, name, .. } => state.names.name_method(method, name),
+            Event::Class { act: Act::Load, id, name, .. } => state.names.name_class(id, name),
+            Event::Vtable { act: Act::Load, id, class, .. } => state.names.vtable(id, class),
+            Event::Thread { act: Act::Name, id, name } => {
+                state.ended.retain(|ended| *ended != id);
+                state.names.name_thread(id, name);
+            }
+            Event::Thread { act: Act::Unload, id, .. } => {
+                if state.ended.len() >= limits::THREADS {
+                    state.forget_ended();
+                }
+                state.ended.push(id);
+            }
+            Event::Domain { act: Act::Name, name, .. } => state.names.name_domain(name),
+            Event::Counter(counter) => state.counters.describe(&counter),
+            Event::Sample => {
+                if state.sample.is_some_and(|before| before != time) {
+                    self.state.end_sample(self.now, self.peer);
+                }
+                let state = &mut *self.state;
+                state.whole = false;
+                let runtime = state.updates.feeds(Share::Counters);
+                let methods = runtime && state.updates.feeds(Share::Methods);
+                let user = state.updates.feeds(Share::Categories);
+                state.counters.begin(Feeds { runtime, user, methods });
+                if state.sample.replace(time).is_none() {
+                    state.updates.sample(state.clock.ticks(time));
+                }
+            }
+            Event::Value { index, value, .. } => {
+                if let Some((index, read)) = state.counters.value(index, value, &mut state.runtime)
+                {
+                    state.shown = true;
+                    state.updates.value(index, read);
+                }
+            }
+            Event::Hit { thread, frames, .. } => state.profile.hit(thread, frames, &state.names),
+            Event::SampleEnd => state.whole = true,
+            _ => {}
+        }
+    }
+
+    fn bad(&mut self, reason: BadBuffer, _: u64) {
+        self.state.end_sample(self.now, self.peer);
+        let state = &mut *self.state;
+        state.runtime.count(m::BAD, 1);
+        if matches!(reason, BadBuffer::UnknownEvent(_) | BadBuffer::UnknownMetadata(_)) {
+            state.runtime.count(m::UNKNOWN, 1);
+        }
+        state.lost = Some(reason);
+        state.lose();
+        state.whole = true;
+    }
+
+    fn hole(&mut self, _: u64) {
+        // What came before is shown first, or it would stay when its counters are withdrawn.
+        self.state.end_sample(self.now, self.peer);
+        self.state.runtime.count(m::HOLES, 1);
+        self.state.lose();
     }
 }

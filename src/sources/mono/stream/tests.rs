@@ -11,14 +11,14 @@ use std::time::Duration;
 use bytes::BytesMut;
 use flate2::read::GzDecoder;
 
-use super::{Settings, Stream};
+use super::Stream;
 use crate::contract::{Control, Recorded, Session, SessionError};
 use crate::model::{ControlId, Now, Stamp, Units};
+use crate::sources::mono::agent::Settings;
+use crate::sources::mono::counters::identity::Origin;
 use crate::sources::mono::front::Front;
-use crate::sources::mono::meter::identity::Origin;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Facts, Host, Joining, Processes, Said, Share, Via, Way};
-use crate::sources::mono::session::Settings as SessionSettings;
 use crate::sources::mono::testkit::recorded;
 
 /// A session, its output and its time.
@@ -29,8 +29,8 @@ struct Talk {
     now: Now,
 }
 
-fn settings(one_way: bool) -> SessionSettings {
-    SessionSettings { one_way, ..SessionSettings::default() }
+fn settings(one_way: bool) -> Settings {
+    Settings { one_way, ..Settings::default() }
 }
 
 fn peer() -> Origin {
@@ -43,7 +43,7 @@ fn peer() -> Origin {
 
 impl Talk {
     fn new(one_way: bool) -> Self {
-        let front = Front::new(peer(), settings(one_way), Settings { ticks: || 0 });
+        let front = Front::new(peer(), None, settings(one_way), || 0);
         Self {
             session: Box::new(front),
             told: recorded(),
@@ -314,7 +314,7 @@ impl Host for Container {
 
 #[test]
 fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
-    let processes = Processes::new(Container);
+    let processes = Processes::new(Arc::new(Container));
     let facts = Container.find(&Via::File("x".into()), &Said { pid: 28925, ..Said::default() });
     let module = processes.seat(Way::Module, facts.expect("the process"));
     assert!(module.feeds(Share::Counters));
@@ -347,6 +347,18 @@ fn counters_that_the_module_feeds_are_dropped_and_come_back_when_it_leaves() {
     );
 }
 
+#[test]
+fn nothing_is_told_before_the_identity() {
+    // The store would drop it.
+    let mut talk = Talk::new(false);
+    for piece in capture("m04-monitor").chunks(1000) {
+        assert_eq!(talk.feed(piece), Ok(()));
+    }
+    let told = talk.lines(&[""]);
+    assert!(told.first().is_some_and(|line| line.starts_with("identity")), "{told:?}");
+    assert!(talk.told.count(m::CONTENTION_COUNT) > 0 && talk.told.count(m::BYTES) > 0);
+}
+
 /// A host that knows the process of any stream from the second question on.
 #[derive(Default)]
 struct Late(AtomicU32);
@@ -362,7 +374,7 @@ impl Host for Late {
 #[test]
 fn a_process_that_is_not_found_at_once_is_looked_for_again() {
     let mut talk = Talk::new(false);
-    let processes = Processes::new(Late::default());
+    let processes = Processes::new(Arc::new(Late::default()));
     talk.session = joined(&processes);
     let bytes = capture("m02-exception");
     let first = bytes.windows(4).position(|four| four == b"\x01LPM").expect("a buffer");
@@ -379,7 +391,7 @@ fn a_process_that_is_not_found_at_once_is_looked_for_again() {
 #[test]
 fn a_damaged_stream_leaves_what_the_area_has_to_it() {
     let mut talk = Talk::new(false);
-    let processes = Processes::new(Late(1.into()));
+    let processes = Processes::new(Arc::new(Late(1.into())));
     talk.session = joined(&processes);
     let facts = Late(1.into()).find(&Via::File("x".into()), &Said::default());
     let area = processes.seat(Way::Area, facts.expect("the process"));
@@ -409,16 +421,15 @@ fn joined(processes: &Arc<Processes>) -> Box<dyn Session> {
     let via =
         Via::Tcp { peer: ([127, 0, 0, 1], 50123).into(), ours: ([127, 0, 0, 1], 8888).into() };
     let joining = Joining { processes: Arc::clone(processes), via };
-    let settings = (settings(false), Settings { ticks: || 0 });
-    Box::new(Front::joining(peer(), Some(joining), settings.0, settings.1))
+    Box::new(Front::new(peer(), Some(joining), settings(false), || 0))
 }
 
 #[test]
 fn a_stream_has_64_kib_beside_its_names() {
     for name in ["m01-gc", "m02-exception", "m04-monitor", "m09-domains", "m12-tcp-killed"] {
         // Counters of another length of names are not shared with the streams of other tests.
-        let own = SessionSettings { name_length: 201, ..settings(false) };
-        let mut stream = Stream::new(peer(), own, Settings { ticks: || 0 });
+        let own = Settings { name_length: 201, ..settings(false) };
+        let mut stream = Stream::new(peer(), own, || 0);
         let (mut input, mut told) = (BytesMut::new(), recorded());
         let (mut now, mut most) = (Talk::new(false).now, 0);
         for piece in capture(name).chunks(16 << 10) {

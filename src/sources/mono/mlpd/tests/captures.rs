@@ -7,9 +7,9 @@ use std::hash::Hash;
 use bytes::BytesMut;
 use serde_json::{Map, Value as Json, json};
 
-use super::super::{Decoder, MlpdError};
 use super::facts::{Facts, Last};
 use super::{captures, folders, read, stream};
+use crate::sources::mono::mlpd::{Decoder, MlpdError};
 
 fn facts(name: &str) -> Option<Json> {
     let paths = folders().map(|folder| folder.join(format!("{name}.facts.json")));
@@ -227,7 +227,8 @@ fn bytes_of_every_event() {
         if bytes.len() > 200_000 || name == "v-flags" {
             continue;
         }
-        let (mut decoder, mut f, mut input) = (Decoder::new(), Facts::default(), BytesMut::new());
+        let (mut decoder, mut f, mut input) =
+            (Decoder::default(), Facts::default(), BytesMut::new());
         let mut sizes = std::collections::BTreeMap::<&str, u64>::new();
         let mut buffers = 0;
         for byte in bytes {

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::super::{Act, BadBuffer, Buffer, Event, Header, Value, Visitor};
-use super::super::{gc, monitor};
+use crate::sources::mono::mlpd::{
+    Act, BadBuffer, Buffer, Event, Header, Value, Visitor, gc, monitor,
+};
 
 type Counts<K> = HashMap<K, u64>;
 

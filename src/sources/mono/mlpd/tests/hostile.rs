@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 
-use super::super::{BadBuffer, Decoder, Event, MlpdError, Value, Visitor};
 use super::{captures, read, stream};
 use crate::sources::mono::limits;
+use crate::sources::mono::mlpd::{BadBuffer, Decoder, Event, MlpdError, Value, Visitor};
 
 #[derive(Default)]
 struct Seen {
@@ -81,7 +81,7 @@ fn refused_streams() {
 
 #[test]
 fn an_error_stays() {
-    let (mut decoder, mut seen) = (Decoder::new(), Seen::default());
+    let (mut decoder, mut seen) = (Decoder::default(), Seen::default());
     let mut input = BytesMut::from(&b"\x1f\x8b"[..]);
     assert_eq!(decoder.feed(&mut input, &mut seen), Err(MlpdError::Signature));
     input = BytesMut::from(&header(17)[..]);
@@ -163,7 +163,7 @@ fn the_longest_event_is_not_kept() {
     events.push(u8::try_from(left).unwrap());
     events.extend(vec![1; 2 * count as usize]);
     let bytes = [header(17), buffer(&events)].concat();
-    let (mut decoder, mut input, mut seen) = (Decoder::new(), BytesMut::new(), Seen::default());
+    let (mut decoder, mut input, mut seen) = (Decoder::default(), BytesMut::new(), Seen::default());
     for piece in bytes.chunks(1001) {
         input.extend_from_slice(piece);
         decoder.feed(&mut input, &mut seen).unwrap();
@@ -179,7 +179,7 @@ fn long_names_cost_their_length() {
     events.extend(vec![b'x'; limits::MLPD_TEXT]);
     events.push(0);
     let bytes = [header(17), buffer(&events.repeat(4))].concat();
-    let (mut decoder, mut input, mut seen) = (Decoder::new(), BytesMut::new(), Seen::default());
+    let (mut decoder, mut input, mut seen) = (Decoder::default(), BytesMut::new(), Seen::default());
     for byte in bytes {
         input.extend_from_slice(&[byte]);
         decoder.feed(&mut input, &mut seen).unwrap();

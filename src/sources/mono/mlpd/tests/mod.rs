@@ -62,7 +62,7 @@ pub(super) fn stream(path: &Path) -> Vec<u8> {
 
 /// Feeds all bytes at once.
 fn read(bytes: &[u8], visitor: &mut impl Visitor) -> (Decoder, usize, Result<(), MlpdError>) {
-    let (mut decoder, mut input) = (Decoder::new(), BytesMut::from(bytes));
+    let (mut decoder, mut input) = (Decoder::default(), BytesMut::from(bytes));
     let done = decoder.feed(&mut input, visitor);
     assert_eq!(decoder.offset() + input.len() as u64, bytes.len() as u64);
     (decoder, input.len(), done)

@@ -4,8 +4,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::BytesMut;
 
-use super::super::{BadBuffer, Buffer, Decoder, Event, Header, MlpdError, Visitor};
 use super::{captures, read, stream};
+use crate::model::HeapSize;
+use crate::sources::mono::mlpd::{BadBuffer, Buffer, Decoder, Event, Header, MlpdError, Visitor};
 
 /// A sum of all that is handed over.
 #[derive(Default)]
@@ -57,7 +58,7 @@ fn whole(bytes: &[u8]) -> Outcome {
 
 /// Feeds pieces that end at `ends`.
 fn pieces(bytes: &[u8], ends: impl Iterator<Item = usize>) -> Outcome {
-    let (mut decoder, mut input, mut sum) = (Decoder::new(), BytesMut::new(), Sum::default());
+    let (mut decoder, mut input, mut sum) = (Decoder::default(), BytesMut::new(), Sum::default());
     let mut start = 0;
     for end in ends.chain([bytes.len()]) {
         input.extend_from_slice(&bytes[start..end]);
@@ -65,7 +66,7 @@ fn pieces(bytes: &[u8], ends: impl Iterator<Item = usize>) -> Outcome {
         if let Err(error) = decoder.feed(&mut input, &mut sum) {
             return (sum.state(), decoder.offset(), Err(error));
         }
-        assert!(decoder.memory() < 64 << 10);
+        assert!(decoder.heap_size() < 64 << 10);
     }
     (sum.state(), decoder.offset(), Ok(()))
 }
@@ -110,7 +111,8 @@ fn pieces_of_each_size_are_the_same() {
 #[test]
 fn a_cut_stream_gives_what_was_whole() {
     for (name, bytes) in small() {
-        let (mut steady, mut input, mut sum) = (Decoder::new(), BytesMut::new(), Sum::default());
+        let (mut steady, mut input, mut sum) =
+            (Decoder::default(), BytesMut::new(), Sum::default());
         let step = if bytes.len() < 2_000 { 1 } else { bytes.len() / 3 };
         let mut start = 0;
         for cut in (0..bytes.len()).step_by(step) {

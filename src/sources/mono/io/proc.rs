@@ -1,0 +1,448 @@
+//! What this host tells of Mono processes: which one a peer is, and the area of each.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pmda::process::leaves_reserve;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
+use rustix::io::Errno;
+
+use crate::host;
+use crate::host::{
+    Glance, Holding, Mapped, ProcDir, Socket, file_system, folder_in, holds, path_of, socket,
+};
+use crate::sources::mono::area::{Access, Mapping, PAGE, mapping, runtime};
+use crate::sources::mono::limits;
+use crate::sources::mono::process::{Facts, Host, Said, Via};
+
+/// Time that a list of process ids of containers is used.
+const LISTED: Duration = Duration::from_millis(100);
+/// The same for a process that is not found by it: a program says who it is later than this after its start.
+const MISSED: Duration = Duration::from_millis(10);
+/// A list is made anew after at least this many times what the last one took, as local peers can ask for one each.
+const REST: u32 = 4;
+/// Time between the start of a process and that of its stream.
+const STARTED: Duration = Duration::from_secs(2);
+
+/// /proc.
+#[derive(Debug)]
+pub(super) struct ProcHost {
+    host: Arc<host::Host>,
+    /// Time of this process's start in clock ticks since boot.
+    began: u64,
+    inner: Mutex<Option<Inner>>,
+}
+
+/// Processes with another id in their own pid namespace.
+#[derive(Debug)]
+struct Inner {
+    at: Instant,
+    /// What it took to make the list.
+    took: Duration,
+    by_pid: HashMap<u32, Vec<u32>>,
+}
+
+impl ProcHost {
+    pub(super) fn new(host: Arc<host::Host>) -> Self {
+        let own = host.proc().open(std::process::id()).and_then(|own| own.stat());
+        let began = own.map_or(0, |stat| stat.start);
+        Self { host, began, inner: Mutex::default() }
+    }
+
+    /// What is known of a process; `None`: it has ended.
+    pub(super) fn facts(&self, process: &ProcDir) -> Option<Facts> {
+        let (stat, status) = (process.stat()?, process.status()?);
+        Some(Facts {
+            pid: process.pid(),
+            start: stat.start,
+            started: self.host.proc().started(stat.start),
+            inner_pid: status.container_pid.unwrap_or(process.pid()),
+            comm: String::from_utf8_lossy(&stat.comm).into_owned(),
+            command: process.read_most("cmdline", COMMAND).unwrap_or_default(),
+            owner: self.user(status.uid),
+            older: stat.start < self.began,
+        })
+    }
+
+    /// All processes.
+    pub(super) const fn host(&self) -> &Arc<host::Host> {
+        &self.host
+    }
+
+    /// Name of a user, or the number.
+    pub(super) fn user(&self, uid: u32) -> String {
+        self.host.user(uid)
+    }
+
+    /// The processes that call themselves so, by a list that is at most this old.
+    fn called(&self, pid: u32, age: Duration) -> Vec<ProcDir> {
+        let calls = |dir: &ProcDir| {
+            let status = dir.status()?;
+            Some(status.container_pid.unwrap_or(dir.pid()))
+        };
+        let mut pids = vec![pid];
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = |inner: &Inner| inner.at.elapsed() > age.max(inner.took.saturating_mul(REST));
+        if inner.as_ref().is_none_or(old) {
+            let at = Instant::now();
+            let mut by_pid: HashMap<u32, Vec<u32>> = HashMap::new();
+            for (host, _) in self.host.proc().list().unwrap_or_default() {
+                let other = self.host.proc().open(host).and_then(|dir| calls(&dir));
+                if let Some(other) = other.filter(|other| *other != host) {
+                    by_pid.entry(other).or_default().push(host);
+                }
+            }
+            // A process that began while the list was made may not be in it.
+            *inner = Some(Inner { at, took: at.elapsed(), by_pid });
+        }
+        if let Some(inner) = &*inner {
+            pids.extend(inner.by_pid.get(&pid).into_iter().flatten());
+        }
+        drop(inner);
+        let dirs = pids.into_iter().filter_map(|pid| self.host.proc().open(pid));
+        dirs.filter(|dir| calls(dir) == Some(pid)).collect()
+    }
+
+    /// The process of this user that says so and has the connection or the file open, as far as a list of this age
+    /// has it.
+    fn look(
+        &self,
+        via: &Via,
+        what: Holding,
+        user: u32,
+        said: &Said<'_>,
+        age: Duration,
+    ) -> Option<Facts> {
+        let called = self.called(said.pid, age);
+        self.holder(&called, what, user, said).or_else(|| {
+            let all = called.iter().filter(|dir| of(dir, user)).filter_map(|dir| self.facts(dir));
+            // A file may be closed again.
+            let closed = matches!(via, Via::File(_));
+            closed.then(|| only(all.filter(|facts| began(facts, said))))?
+        })
+    }
+
+    /// The process that says so and has the connection or the file open.
+    fn holder(
+        &self,
+        called: &[ProcDir],
+        what: Holding,
+        user: u32,
+        said: &Said<'_>,
+    ) -> Option<Facts> {
+        let mut hidden = Vec::new();
+        for dir in called {
+            match holds(dir, what) {
+                Some(true) => return self.facts(dir),
+                Some(false) => {}
+                // What a peer says of itself is no proof: anybody can say what /proc tells.
+                None if of(dir, user) => hidden.extend(self.facts(dir)),
+                None => {}
+            }
+        }
+        // Files of other users are hidden from a PMDA that is not root. First processes of
+        // containers have one id: two that start together cannot be told apart.
+        only(hidden.into_iter().filter(|facts| fits(facts, said)))
+    }
+}
+
+/// The process is one of this user.
+fn of(process: &ProcDir, user: u32) -> bool {
+    process.status().is_some_and(|status| status.uid == user)
+}
+
+/// Bytes of a command line.
+const COMMAND: u64 = 4 << 10;
+
+impl Host for ProcHost {
+    fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
+        let (what, user) = match via {
+            Via::Tcp { peer, ours } => {
+                let Socket { inode, user } = socket(self.host.proc(), *peer, *ours)?;
+                (Holding::Socket(inode), user)
+            }
+            Via::File(path) => {
+                let file = std::fs::metadata(path).ok()?;
+                (Holding::File(file.dev(), file.ino()), file.uid())
+            }
+        };
+        // What is not found now is called otherwise for as long as it is connected: a container that began after
+        // the list is looked for again.
+        let look = |age| self.look(via, what, user, said, age);
+        look(LISTED).or_else(|| look(MISSED))
+    }
+}
+
+/// The item, if there is just one: a guess could give a process the values of another.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    items.next().filter(|_| items.next().is_none())
+}
+
+/// The command line is the one that the process says.
+fn fits(facts: &Facts, said: &Said<'_>) -> bool {
+    let Some(command) = said.command else { return began(facts, said) };
+    let text = facts.command.strip_suffix(b"\0").unwrap_or(&facts.command);
+    let text: Vec<u8> = text.iter().map(|&b| if b == 0 { b' ' } else { b }).collect();
+    !text.is_empty() && text.trim_ascii() == command.trim().as_bytes()
+}
+
+/// The process began when it says.
+fn began(facts: &Facts, said: &Said<'_>) -> bool {
+    let started = facts.started.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
+    started.zip(said.started).is_some_and(|(host, said)| host.abs_diff(said) < STARTED)
+}
+
+/// Where areas are.
+pub(super) const SHM: &str = "/dev/shm";
+/// `TMPFS_MAGIC`.
+const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
+
+/// An area that is open. It stays readable when its name is gone. It is on tmpfs, so that a reading
+/// does not wait for anybody.
+#[derive(Debug)]
+pub(super) struct Area {
+    file: File,
+}
+
+impl Area {
+    /// Reads the page.
+    ///
+    /// # Errors
+    /// It has been truncated.
+    pub(super) fn read(&self, page: &mut [u8; PAGE]) -> std::io::Result<()> {
+        self.file.read_exact_at(page, 0)
+    }
+}
+
+/// How a process of Mono can be read.
+#[derive(Debug)]
+pub(super) struct Sight {
+    pub(super) access: Access,
+    /// The file of an area that is open.
+    pub(super) file: Option<Mapped>,
+    /// `None` of one that is open: it was open already.
+    pub(super) area: Option<Area>,
+}
+
+impl Sight {
+    const fn open(file: Mapped, area: Option<Area>) -> Self {
+        Self { access: Access::Open, file: Some(file), area }
+    }
+
+    const fn closed(access: Access) -> Self {
+        Self { access, file: None, area: None }
+    }
+}
+
+/// Looks at a process, and opens its area, unless it is the one that is open already. `None`: it is none of
+/// Mono, as far as this user can see.
+pub(super) fn look(
+    glance: &Glance,
+    open: Option<Mapped>,
+    owner: impl FnOnce(u32) -> String,
+) -> Option<Sight> {
+    let (process, number, uid) = (glance.process(), glance.inner_pid(), glance.status().uid);
+    let denied = || Sight::closed(Access::denied(&owner(uid)));
+    match glance.maps() {
+        Some(maps) => {
+            let Some(mapping) = mapping(maps, number) else {
+                return runtime(maps).then(|| Sight::closed(Access::absent()));
+            };
+            let file = (mapping.device, mapping.inode);
+            if open == Some(file) {
+                return Some(Sight::open(file, None));
+            }
+            let area = mapped(process, &mapping);
+            Some(area.map_or_else(denied, |area| Sight::open(file, Some(area))))
+        }
+        // Its files are hidden from this user.
+        None => match named(number, process.pid(), uid, open) {
+            Ok(sight) => Some(sight),
+            Err(Errno::ACCESS) => Some(denied()),
+            Err(_) => glance.stat().comm.starts_with(b"mono").then(denied),
+        },
+    }
+}
+
+/// The area that a process has mapped, if it is on tmpfs: by its mapping, which works when its name
+/// is gone, or by its name.
+///
+/// Its memory is not read, since what it maps there can change at any time: a read of a page of FUSE
+/// ends when its server, which may be the same user's, likes.
+fn mapped(process: &ProcDir, mapping: &Mapping) -> Option<Area> {
+    let mounts = process.read_most("mountinfo", limits::MOUNTS)?;
+    if file_system(&mounts, mapping.device) != Some(b"tmpfs") {
+        return None;
+    }
+    let wanted = (mapping.device, mapping.inode);
+    let path = format!("map_files/{}", mapping.range);
+    let by_mapping = rustix::fs::openat(process.file(), path, FOUND, Mode::empty());
+    if let Some(area) = by_mapping.ok().and_then(|found| same(&found, wanted)) {
+        return Some(area);
+    }
+    let shm = folder_in(&process.root().ok()?, Path::new(SHM)).ok()?;
+    let name = format!("mono.{}", mapping.number);
+    let found = rustix::fs::openat(&shm, name, FOUND | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    same(&found, wanted)
+}
+
+/// A file that is found, and that nobody has been asked about yet.
+const FOUND: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// Opens what was found, if it is this file: on this device, with this inode, of one page.
+fn same(found: &OwnedFd, (device, inode): ((u32, u32), u64)) -> Option<Area> {
+    let stat = known(found).ok()?;
+    let is = (stat.stx_dev_major, stat.stx_dev_minor) == device && stat.stx_ino == inode;
+    (is && stat.stx_size == PAGE as u64).then_some(())?;
+    open(found).ok()
+}
+
+/// What the kernel knows of a file. No file system is asked: that of another user may not answer.
+fn known(found: &OwnedFd) -> Result<Statx, Errno> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(found, "", flags, StatxFlags::BASIC_STATS)
+}
+
+fn open(found: &OwnedFd) -> Result<Area, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = rustix::fs::openat(CWD, path_of(found), flags, Mode::empty())?;
+    if !leaves_reserve(&file) {
+        return Err(Errno::MFILE);
+    }
+    Ok(Area { file: File::from(file) })
+}
+
+/// The area of this name, of a process in our own pid namespace whose user it belongs to. It is on
+/// the device of its folder: a user may mount something over a file of his.
+fn named(number: u32, pid: u32, user: u32, known_as: Option<Mapped>) -> Result<Sight, Errno> {
+    if number != pid {
+        return Err(Errno::NOENT);
+    }
+    let shm = rustix::fs::openat(CWD, SHM, FOUND | OFlags::DIRECTORY, Mode::empty())?;
+    let folder = known(&shm)?;
+    let name = format!("mono.{number}");
+    let found = rustix::fs::openat(&shm, name, FOUND | OFlags::NOFOLLOW, Mode::empty())?;
+    let stat = known(&found)?;
+    let device = |of: &Statx| (of.stx_dev_major, of.stx_dev_minor);
+    let own = rustix::fs::statfs(SHM).is_ok_and(|of| of.f_type == TMPFS_MAGIC);
+    if !own
+        || device(&stat) != device(&folder)
+        || stat.stx_uid != user
+        || stat.stx_size != PAGE as u64
+    {
+        return Err(Errno::NOENT);
+    }
+    let file = (device(&stat), stat.stx_ino);
+    let area = if known_as == Some(file) { None } else { Some(open(&found)?) };
+    Ok(Sight::open(file, area))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::path::Path;
+
+    const BOOT: i64 = 1_000_000;
+
+    /// A /proc with processes that are the first of their containers, one for each start in
+    /// seconds after boot, and whose descriptors are hidden.
+    fn containers(root: &Path, user: u32, starts: &[u64]) {
+        let _ = std::fs::remove_dir_all(root);
+        std::fs::create_dir_all(root.join("self/net")).unwrap();
+        std::fs::write(root.join("stat"), format!("cpu 1\nbtime {BOOT}\n")).unwrap();
+        for table in ["tcp", "tcp6"] {
+            let text = std::fs::read(Path::new("/proc/net").join(table)).unwrap();
+            std::fs::write(root.join("self/net").join(table), text).unwrap();
+        }
+        for (host, start) in (500..).zip(starts) {
+            let dir = root.join(host.to_string());
+            std::fs::create_dir_all(&dir).unwrap();
+            let zeros = "0 ".repeat(17);
+            std::fs::write(
+                dir.join("stat"),
+                format!("{host} (mono) S {zeros}1 {} 0 0", start * 100),
+            )
+            .unwrap();
+            let status = format!("Uid:\t0\t{user}\t0\t0\nNSpid:\t{host}\t1\n");
+            std::fs::write(dir.join("status"), status).unwrap();
+        }
+    }
+
+    /// Looks for the process of a connection among the first ones of containers, of this user or
+    /// another.
+    fn find(name: &str, listens: &str, other: u32, starts: &[u64]) -> Option<(u32, u32)> {
+        let root = std::env::temp_dir().join(format!("apm-mono-{name}-{}", std::process::id()));
+        let listener = TcpListener::bind(listens).unwrap();
+        let ours = listener.local_addr().unwrap();
+        let client = TcpStream::connect(ours).unwrap();
+        let via = Via::Tcp { peer: client.local_addr().unwrap(), ours };
+        let started = Some(Duration::from_secs(1_000_010));
+        let said = Said { pid: 1, command: None, started };
+        containers(&root, rustix::process::geteuid().as_raw() + other, starts);
+        let found = ProcHost::new(host::Host::new(root.clone())).find(&via, &said);
+        std::fs::remove_dir_all(&root).unwrap();
+        found.map(|facts| (facts.pid, facts.inner_pid))
+    }
+
+    #[test]
+    fn first_processes_of_containers_that_start_together_are_not_mixed_up() {
+        let found = |starts: &[u64]| find("host", "127.0.0.1:0", 0, starts);
+        assert_eq!(found(&[10]), Some((500, 1)));
+        assert_eq!(found(&[100, 10]), Some((501, 1)));
+        assert_eq!(found(&[10, 11]), None);
+    }
+
+    /// Two programs of which the second began when the first one had just been looked for.
+    #[test]
+    fn a_container_that_began_after_the_list_is_found() {
+        let root = std::env::temp_dir().join(format!("apm-mono-late-{}", std::process::id()));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = listener.local_addr().unwrap();
+        let client = TcpStream::connect(ours).unwrap();
+        let via = Via::Tcp { peer: client.local_addr().unwrap(), ours };
+        let said =
+            |started| Said { pid: 1, command: None, started: Some(Duration::from_secs(started)) };
+        let user = rustix::process::geteuid().as_raw();
+        containers(&root, user, &[10]);
+        let host = ProcHost::new(host::Host::new(root.clone()));
+        let find = |said| host.find(&via, &said).map(|facts| facts.pid);
+        assert_eq!(find(said(1_000_010)), Some(500));
+        containers(&root, user, &[10, 20]);
+        host.inner.lock().unwrap().as_mut().unwrap().took = Duration::ZERO;
+        std::thread::sleep(MISSED);
+        assert_eq!(find(said(1_000_020)), Some(501));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_connection_of_another_user_is_not_that_of_the_process() {
+        for listens in ["127.0.0.1:0", "[::1]:0"] {
+            assert_eq!(find("user", listens, 0, &[10]), Some((500, 1)), "{listens}");
+            assert_eq!(find("user", listens, 1, &[10]), None, "{listens}");
+        }
+    }
+
+    #[test]
+    fn an_area_is_the_file_that_is_mapped_on_tmpfs() {
+        let path = format!("{SHM}/apm-area-{}", std::process::id());
+        std::fs::write(&path, [7; PAGE]).unwrap();
+        let found = rustix::fs::openat(CWD, path.as_str(), FOUND, Mode::empty()).unwrap();
+        let stat = known(&found).unwrap();
+        let (device, inode) = ((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino);
+        let mounts = std::fs::read("/proc/self/mountinfo").unwrap();
+        assert_eq!(file_system(&mounts, device), Some(&b"tmpfs"[..]));
+        let area = same(&found, (device, inode)).expect("an area");
+        std::fs::remove_file(&path).unwrap();
+        let mut page = [0; PAGE];
+        area.read(&mut page).unwrap();
+        assert_eq!(page, [7; PAGE]);
+        assert!(same(&found, (device, inode + 1)).is_none());
+        assert!(same(&found, ((device.0, device.1 + 1), inode)).is_none());
+    }
+}
