@@ -14,8 +14,8 @@ use divan::{Bencher, black_box};
 use pmdaapm::contract::{Identity, Peer};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::dotnet::Config;
-use pmdaapm::sources::dotnet::nettrace::{Event, EventType, Reader, Visitor};
 use pmdaapm::sources::dotnet::stream::{Parts, Stream, Ticks};
+use pmdaapm::sources::dotnet::wire::nettrace::{Event, EventType, Reader, Visitor};
 use pmdaapm::store::{Limits, RequestQueue, Store};
 use test_kit::{catalogue, dotnet as kit};
 

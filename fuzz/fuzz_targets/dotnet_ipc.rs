@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::sources::dotnet::ipc::{ADVERTISE, Advertise, Answer, Info, InfoCommand};
+use pmdaapm::sources::dotnet::wire::ipc::{ADVERTISE, Advertise, Answer, Info, InfoCommand};
 use pmdaapm::sources::dotnet::limits;
 
 fuzz_target!(|data: &[u8]| {

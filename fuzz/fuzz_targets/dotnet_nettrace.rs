@@ -7,9 +7,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::sources::dotnet::clr;
+use pmdaapm::sources::dotnet::wire::clr;
 use pmdaapm::sources::dotnet::limits;
-use pmdaapm::sources::dotnet::nettrace::{
+use pmdaapm::sources::dotnet::wire::nettrace::{
     Event, EventType, Header, Ips, Losses, NettraceError, Reader, Value, Values, Visitor,
 };
 

@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::names::Names;
-use super::published::{Figure, Instrument, Series};
-use super::spec::{Description, Facet};
-use super::tags;
+use super::published::{Figure, Instrument, Series, row_name};
+use super::spec::{Description, Facet, Names};
 use crate::contract::Peer;
 use crate::model::Value;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics::{SERIES, SERIES_UPDATES};
-use crate::sources::dotnet::utf16::Utf16;
+use crate::sources::dotnet::wire::Utf16;
 
 /// Counters of the runtime that are levels (docs/protocols/dotnet.md 7).
 const LEVELS: [&str; 2] = ["dotnet.thread_pool.thread.count", "dotnet.thread_pool.queue.length"];
@@ -233,7 +231,7 @@ impl AllSeries {
     fn row(&mut self, raw: Utf16<'_>, peer: &mut Peer) -> Result<u32, Full> {
         self.raw.clear();
         raw.push_to(&mut self.raw, limits::TAGS);
-        tags::name(&self.raw, &mut self.name);
+        row_name(&self.raw, &mut self.name);
         let hash = self.hasher.hash_one(&*self.name);
         if let Some(row) = self.rows.get(&hash) {
             return Ok(*row);

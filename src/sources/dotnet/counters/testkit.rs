@@ -12,7 +12,7 @@ use crate::model::{MetricSpec, Value, ValueType};
 use crate::sources::Source;
 use crate::sources::dotnet::Dotnet;
 use crate::sources::dotnet::meter::{Meter, Settings};
-use crate::sources::dotnet::nettrace::{Event, Header, Reader, Visitor};
+use crate::sources::dotnet::wire::nettrace::{Event, Header, Reader, Visitor};
 
 /// The nettrace stream of a capture.
 pub(super) fn capture(name: &str) -> BytesMut {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::reading::{Figure, Reading};
+use super::providers::{Figure, Reading};
 use super::testkit::{OwnMetrics, events, facts, recorded, replay};
 use super::*;
 use crate::contract::Recorded;
@@ -87,7 +87,7 @@ fn series_of_meters_are_those_of_the_facts() {
             let (instrument, tags) = key.strip_suffix(']').unwrap().split_once('[').unwrap();
             let (meter, instrument) = instrument.split_once('/').unwrap();
             let mut row = String::new();
-            tags::name(tags, &mut row);
+            published::row_name(tags, &mut row);
             let row = format!("app:1::{row}");
             let component = crate::model::component;
             let path = format!("{}.{}", component(meter), component(instrument));
@@ -191,7 +191,7 @@ fn counters_go_on_in_another_stream() {
 mod made {
     use std::sync::Arc;
 
-    use crate::sources::dotnet::nettrace::{Event, EventType, Field, FieldType};
+    use crate::sources::dotnet::wire::nettrace::{Event, EventType, Field, FieldType};
 
     fn field(name: &str, kind: FieldType) -> Field {
         Field { name: name.into(), kind }

@@ -10,10 +10,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::bursts::{Bursts, answer};
-use super::exchange::Exchanged;
+use super::discovery::Found;
 use super::facts::{Facts, Threads};
-use super::found::Found;
-use super::lines::Lines;
+use super::lines::{Exchanged, Lines};
 use super::reading::{Reading, aligned};
 use crate::clock::now;
 use crate::contract::{Control, Held, Peer};
@@ -22,12 +21,12 @@ use crate::net::Peers;
 use crate::net::guard::Guard;
 use crate::net::ledger::Ledger;
 use crate::sources::dotnet::Config;
-use crate::sources::dotnet::feed::{Hub, Streamed};
-use crate::sources::dotnet::ipc::Answer;
+use crate::sources::dotnet::discovery::{Access, Target, Via};
 use crate::sources::dotnet::metrics::{PROFILE_RUN, Request};
 use crate::sources::dotnet::session::{Choice, Command, Failure, Line, Process, Reach};
+use crate::sources::dotnet::stream::feed::{Hub, Streamed};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
-use crate::sources::dotnet::target::{Access, Target, Via};
+use crate::sources::dotnet::wire::ipc::Answer;
 use crate::store::RequestQueue;
 
 /// Time between two ticks.

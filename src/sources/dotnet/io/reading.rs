@@ -200,4 +200,5 @@ pub(super) fn aligned(now: Duration, step: Duration) -> Duration {
 }
 
 #[cfg(test)]
+#[path = "reading_tests.rs"]
 mod tests;

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use super::occurrence::{Gc, HeapChange};
+use super::{Gc, HeapChange};
 use crate::sources::dotnet::limits::{OPEN_COLLECTIONS, OPEN_PAUSES};
 
 /// Reasons of suspensions for collections: for one, and to prepare one.

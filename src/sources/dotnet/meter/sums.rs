@@ -1,20 +1,15 @@
 //! Sums of a process that is not idle.
 
-use super::counter::Counter;
 use super::gc::{Collections, Known, Start};
-use super::heap::Heap;
-use super::jit::Jit;
-use super::locks::Locks;
-use super::occurrence::{At, Occurrence};
-use super::pauses::Pauses;
-use super::system::{Deferred, System, Told, whole};
-use super::types::Types;
-use super::waits::Waits;
+use super::heap::{Heap, Pauses};
+use super::rows::{Jit, Locks, Types, Waits};
+use super::system::{Counter, Deferred, System, Told, whole};
+use super::{At, Occurrence};
 use crate::contract::{Counters, Peer};
 use crate::model::{MetricItem, Value};
 use crate::runtimes::{Layout, Rows};
-use crate::sources::dotnet::clr::{Decoded, Utf16, pause_mode, pool_reason};
 use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::wire::clr::{Decoded, Utf16, pause_mode, pool_reason};
 
 /// Bytes that a sample of allocations stands for on average (AllocationSampled).
 const SAMPLED: f64 = 102_400.0;

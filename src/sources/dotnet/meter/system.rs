@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use super::agreed::Agreed;
-use super::counter::Counter;
 use crate::contract::Peer;
 use crate::model::{MetricItem, Value};
 use crate::sources::dotnet::metrics as m;
@@ -250,4 +248,156 @@ impl System {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; NaN is 0")]
 pub(super) fn whole(value: f64) -> u64 {
     value.round() as u64
+}
+
+/// A counter of System.Runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counter {
+    /// percent of all processors
+    CpuUsage,
+    /// 10^6 bytes
+    WorkingSet,
+    /// 10^6 bytes
+    HeapSize,
+    /// collections of generation 0 in the interval, higher ones included
+    Gen0Count,
+    /// the same for generation 1
+    Gen1Count,
+    /// the same for generation 2
+    Gen2Count,
+    /// 10^6 bytes
+    Gen0Budget,
+    /// threads
+    PoolThreads,
+    /// contentions in the interval
+    Contentions,
+    /// work items
+    PoolQueue,
+    /// work items in the interval
+    PoolCompleted,
+    /// bytes in the interval
+    Allocated,
+    /// timers
+    Timers,
+    /// percent
+    Fragmentation,
+    /// 10^6 bytes
+    Committed,
+    /// exceptions in the interval
+    Exceptions,
+    /// percent
+    TimeInGc,
+    /// milliseconds in the interval
+    PauseTime,
+    /// bytes
+    Gen0Size,
+    /// bytes
+    Gen1Size,
+    /// bytes
+    Gen2Size,
+    /// bytes
+    LohSize,
+    /// bytes
+    PohSize,
+    /// assemblies
+    Assemblies,
+    /// bytes since the start of the process
+    IlBytes,
+    /// methods since the start of the process
+    Methods,
+    /// milliseconds in the interval
+    JitTime,
+}
+
+impl Counter {
+    /// The counter of a name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "cpu-usage" => Self::CpuUsage,
+            "working-set" => Self::WorkingSet,
+            "gc-heap-size" => Self::HeapSize,
+            "gen-0-gc-count" => Self::Gen0Count,
+            "gen-1-gc-count" => Self::Gen1Count,
+            "gen-2-gc-count" => Self::Gen2Count,
+            "gen-0-gc-budget" => Self::Gen0Budget,
+            "threadpool-thread-count" => Self::PoolThreads,
+            "monitor-lock-contention-count" => Self::Contentions,
+            "threadpool-queue-length" => Self::PoolQueue,
+            "threadpool-completed-items-count" => Self::PoolCompleted,
+            "alloc-rate" => Self::Allocated,
+            "active-timer-count" => Self::Timers,
+            "gc-fragmentation" => Self::Fragmentation,
+            "gc-committed" => Self::Committed,
+            "exception-count" => Self::Exceptions,
+            "time-in-gc" => Self::TimeInGc,
+            "total-pause-time-by-gc" => Self::PauseTime,
+            "gen-0-size" => Self::Gen0Size,
+            "gen-1-size" => Self::Gen1Size,
+            "gen-2-size" => Self::Gen2Size,
+            "loh-size" => Self::LohSize,
+            "poh-size" => Self::PohSize,
+            "assembly-count" => Self::Assemblies,
+            "il-bytes-jitted" => Self::IlBytes,
+            "methods-jitted-count" => Self::Methods,
+            "time-in-jit" => Self::JitTime,
+            _ => return None,
+        })
+    }
+}
+
+/// Such a figure of one stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Agreed {
+    events: u64,
+    counter: u64,
+    shown: u64,
+}
+
+impl Agreed {
+    /// Events have come.
+    pub(super) const fn events(&mut self, more: u64) {
+        self.events = self.events.saturating_add(more);
+    }
+
+    /// The counter has grown.
+    pub(super) const fn counter(&mut self, more: u64) {
+        self.counter = self.counter.saturating_add(more);
+    }
+
+    /// What is to be added to what was shown.
+    pub(super) fn take(&mut self) -> u64 {
+        let most = self.events.max(self.counter);
+        most.saturating_sub(std::mem::replace(&mut self.shown, most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Agreed;
+
+    /// `(events, counter)` of each step, and all that was shown.
+    fn shown(steps: &[(u64, u64)]) -> Vec<u64> {
+        let (mut agreed, mut sum) = (Agreed::default(), 0);
+        let step = |(events, counter): &(u64, u64)| {
+            agreed.events(*events);
+            agreed.counter(*counter);
+            sum += agreed.take();
+            sum
+        };
+        steps.iter().map(step).collect()
+    }
+
+    #[test]
+    fn the_counter_has_what_events_leave_out_and_events_are_sooner() {
+        assert_eq!(shown(&[(3, 0), (2, 0), (0, 5), (4, 0)]), [3, 5, 5, 9], "they agree");
+        assert_eq!(shown(&[(7, 0), (0, 14), (1, 0), (0, 2)]), [7, 14, 14, 16], "rethrown");
+        assert_eq!(shown(&[(0, 4), (4, 0)]), [4, 4], "the counter came first");
+        // A day of intervals that are cut within a batch of events.
+        let mut steps = Vec::new();
+        for n in 0..86_400 {
+            steps.push((10, if n % 2 == 0 { 9 } else { 11 }));
+        }
+        assert_eq!(shown(&steps).last(), Some(&864_000));
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::sources::dotnet::limits;
-use crate::sources::dotnet::utf16::Utf16;
+use crate::sources::dotnet::wire::Utf16;
 
 /// Bytes of a method beside its name: node of the map, counts of the name.
 const COST: usize = 96;
@@ -114,7 +114,6 @@ impl Methods {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     fn load(methods: &mut Methods, start: u64, size: u32, name: &str) {
         let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
         let (space, name) = (units("N.T"), units(name));

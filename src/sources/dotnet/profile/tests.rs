@@ -7,8 +7,7 @@ use super::{Clock, Profile};
 use crate::contract::Recorded;
 use crate::model::RowItem;
 use crate::sources::Source;
-use crate::sources::dotnet::metrics as m;
-use crate::sources::dotnet::{Dotnet, limits};
+use crate::sources::dotnet::{Dotnet, limits, metrics as m};
 
 /// A stream of the corpus without the answer before it.
 fn stream(name: &str) -> Vec<u8> {
@@ -195,14 +194,14 @@ fn a_reset_takes_the_rows_away_and_gives_their_places_to_others() {
 #[test]
 fn no_time_is_lost_with_more_methods_than_slots() {
     let many = u64::from(SLOTS) + 10;
-    let named = super::weigh::Named {
+    let named = super::samples::Named {
         stacks: (0..many).map(|n| (format!("A.M{n}"), n + 1)).collect(),
         methods: (0..many).map(|n| (format!("A.M{n}").into(), (n + 1, n + 2))).collect(),
         other: 7,
         ..Default::default()
     };
     let mut rows = recorded();
-    super::report::rows(&named, OWNER, &mut rows);
+    super::add_rows(&named, OWNER, &mut rows);
     let all = (1..=many).sum::<u64>();
     assert_eq!((sum(&rows, m::STACK_SAMPLES), sum(&rows, m::METHOD_SELF)), (all + 7, all));
     assert_eq!(sum(&rows, m::METHOD_TOTAL), all + many);

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::sources::dotnet::clr::Decoded;
 use crate::sources::dotnet::limits::{OPEN_PAIRS, STACKS};
-use crate::sources::dotnet::nettrace::Ips;
 use crate::sources::dotnet::profile::Methods;
 use crate::sources::dotnet::records::Lookup;
+use crate::sources::dotnet::wire::clr::Decoded;
+use crate::sources::dotnet::wire::nettrace::Ips;
 
 /// Methods that wait for locks, and that no lock is called by.
 const WAITING: [&str; 2] = ["System.Threading.Monitor.", "System.Threading.Lock."];
@@ -138,7 +138,7 @@ impl Lookup for Named<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::dotnet::utf16::Utf16;
+    use crate::sources::dotnet::wire::Utf16;
 
     fn load(frames: &mut Frames, address: u64, namespace: &str, name: &str) {
         let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();

@@ -4,10 +4,9 @@ use super::captures::play;
 use crate::contract::Recorded;
 use crate::model::Value;
 use crate::sources::Source;
-use crate::sources::dotnet::Dotnet;
-use crate::sources::dotnet::clr::{Decoded, Utf16};
 use crate::sources::dotnet::meter::{At, Counter, Meter, Settings};
-use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::wire::clr::{Decoded, Utf16};
+use crate::sources::dotnet::{Dotnet, metrics as m};
 
 const EVENTS: Settings = Settings { runtime_events: true, no_counters: false, from_start: false };
 

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use super::kit::{all, capture, play_into, recorded};
 use crate::contract::Recorded;
 use crate::model::Stamp;
-use crate::sources::dotnet::Config;
 use crate::sources::dotnet::limits::{
     EVENT_TYPES, RECORD_MESSAGE, RECORD_PARAMETERS, RECORD_TEXT, WAITING,
 };
-use crate::sources::dotnet::metrics as m;
-use crate::sources::dotnet::nettrace::{Event, EventType, Field, FieldType};
 use crate::sources::dotnet::records::{Records, Settings};
+use crate::sources::dotnet::wire::nettrace::{Event, EventType, Field, FieldType};
+use crate::sources::dotnet::{Config, metrics as m};
 
 fn event_type(index: u32, name: &str, fields: Vec<(&str, FieldType)>) -> EventType {
     EventType {

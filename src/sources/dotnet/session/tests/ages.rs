@@ -58,7 +58,9 @@ fn a_process_that_waits_for_us_starts_at_once_and_is_read_later() {
     world.pass(60 * S);
     assert_eq!((world.count("resume"), world.count("collect")), (1, 1));
     // It does not take that: then it is read all the same.
-    for reaction in [Reaction::Hang, Reaction::Refuse(crate::sources::dotnet::ipc::Code::FAIL)] {
+    for reaction in
+        [Reaction::Hang, Reaction::Refuse(crate::sources::dotnet::wire::ipc::Code::FAIL)]
+    {
         let runtime = Runtime::of("9.0.7").odd("resume", reaction);
         let mut world = World::aged(runtime, Reach::Port, Config::default(), None);
         world.pass(12 * S);

@@ -1,15 +1,15 @@
 //! A process at a clock of the test's own: versions, errors, hangs, ends.
 
-mod ages;
-mod ends;
-mod faults;
-mod world;
-
 use std::time::Duration;
 
 use super::{Reach, State};
 use crate::sources::dotnet::Config;
 use world::{Runtime, S, World};
+
+mod ages;
+mod ends;
+mod faults;
+mod world;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -40,7 +40,7 @@ fn each_version_is_asked_what_it_knows() {
 
 #[test]
 fn a_runtime_older_than_its_version_is_asked_by_older_commands() {
-    use crate::sources::dotnet::ipc::CollectCommand::One;
+    use crate::sources::dotnet::wire::ipc::CollectCommand::One;
     let runtime = Runtime { collect: Some(One), ..Runtime::of("10.0.9") };
     let world = World::new(runtime, Reach::Socket);
     assert_eq!(world.count("collect"), 5);
