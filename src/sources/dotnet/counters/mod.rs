@@ -31,7 +31,7 @@ use super::wire::Utf16;
 use super::wire::nettrace::{Event, EventType};
 use super::wire::wanted::{METERS, SHARED};
 use crate::contract::Peer;
-use crate::model::Value;
+use crate::model::{HeapSize, Value};
 use providers::{LEAST_INTERVAL, Providers, Reading, SILENT_INTERVALS};
 use published::Published;
 use series::AllSeries;
@@ -55,6 +55,8 @@ pub struct Counters {
     /// for.
     published: Option<(Duration, Duration)>,
 }
+
+crate::heap_size!(Counters { providers, series, trouble });
 
 impl Counters {
     /// The peer is identified: metrics and rows are defined anew. `name`: the instance name.
@@ -177,12 +179,6 @@ impl Counters {
     pub fn owner(&self) -> Option<&str> {
         self.trouble.owner()
     }
-
-    /// Allocated bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.providers.memory() + self.series.memory() + self.trouble.memory()
-    }
 }
 
 /// A report for a session record.
@@ -193,6 +189,8 @@ pub struct Report {
     /// What is the matter.
     pub text: String,
 }
+
+crate::heap_size!(Report { text });
 
 /// What is the matter with the meters of a process.
 #[derive(Debug, Default)]
@@ -207,12 +205,23 @@ struct Trouble {
     reports: VecDeque<Report>,
 }
 
+crate::heap_size!(Trouble { session, client, owner, each reports });
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Owner {
     /// The session that was asked for.
     Ours,
     /// Another one, or ours with other settings.
     Other(String),
+}
+
+impl HeapSize for Owner {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Ours => 0,
+            Self::Other(text) => text.heap_size(),
+        }
+    }
 }
 
 impl Trouble {
@@ -310,15 +319,6 @@ impl Trouble {
     /// (docs/protocols/dotnet.md 7).
     fn is_shared(&self) -> bool {
         self.session == SHARED
-    }
-
-    /// Allocated bytes.
-    fn memory(&self) -> usize {
-        let reports: usize = self.reports.iter().map(|r| r.text.capacity()).sum();
-        self.session.capacity()
-            + self.client.capacity()
-            + self.reports.capacity() * size_of::<Report>()
-            + reports
     }
 }
 

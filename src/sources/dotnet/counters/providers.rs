@@ -32,6 +32,8 @@ pub(super) struct Providers {
     text: Text,
 }
 
+crate::heap_size!(Providers { by_hash, counters, text });
+
 /// An EventCounter that was reported.
 #[derive(Debug)]
 struct Known {
@@ -166,13 +168,6 @@ impl Providers {
             }
         }
         next
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.by_hash.capacity() * (size_of::<(u64, u32)>() + 1)
-            + self.counters.capacity() * size_of::<Known>()
-            + self.text.memory()
     }
 }
 
@@ -317,6 +312,8 @@ pub(super) struct Text {
     about: String,
 }
 
+crate::heap_size!(Text { name, unit, about });
+
 impl Text {
     /// Calls `with` with the facts of an EventCounter.
     pub(super) fn with<R>(
@@ -336,10 +333,5 @@ impl Text {
             raw.push_to(text, limits::NAME);
         }
         with(&Description { facet, unit, group, name, text: about })
-    }
-
-    /// Allocated bytes.
-    pub(super) const fn memory(&self) -> usize {
-        self.name.capacity() + self.unit.capacity() + self.about.capacity()
     }
 }

@@ -5,7 +5,7 @@ use super::providers::{Figure, Reading};
 use super::testkit::{OwnMetrics, events, facts, recorded, replay};
 use super::*;
 use crate::contract::Recorded;
-use crate::model::{Semantics, Units, Value};
+use crate::model::{HeapSize, Semantics, Units, Value};
 use crate::sources::dotnet::meter::Settings;
 use crate::sources::dotnet::{limits, metrics as m};
 
@@ -184,7 +184,7 @@ fn counters_go_on_in_another_stream() {
     assert_eq!(seen.in_row("pmda_meter.test_requests", odd), Some(152.0));
     // It is observed: the program's own sum began anew.
     assert_eq!(seen.in_row("pmda_meter.test_duration.count", "app:1::route=/a"), Some(302.0));
-    assert!(counters.memory() < 32 << 10, "{}", counters.memory());
+    assert!(counters.heap_size() < 32 << 10, "{}", counters.heap_size());
 }
 
 /// A type of events `EventCounters` and payloads of it.
@@ -258,7 +258,7 @@ fn a_process_has_so_many_counters_and_the_rest_is_counted() {
         }
     }
     assert_eq!((seen.log().specs.len(), seen.log().unshown), (limits::DYNAMIC_METRICS, 500));
-    assert!(counters.memory() < 1 << 20, "{}", counters.memory());
+    assert!(counters.heap_size() < 1 << 20, "{}", counters.heap_size());
     let payload = made::payload("c0", 5.0, 1, 1.0);
     for end in 0..payload.len() {
         let event = made::event(&mean, &payload[..end]);

@@ -33,6 +33,8 @@ pub(super) struct Bursts {
     due: Option<Duration>,
 }
 
+crate::heap_size!(Bursts { profile, threads, reading });
+
 /// The stream of a burst.
 #[derive(Debug)]
 struct Reading {
@@ -42,6 +44,8 @@ struct Reading {
     discards: bool,
     next: Duration,
 }
+
+crate::heap_size!(Reading { input });
 
 impl Bursts {
     pub(super) fn new(target: &Target) -> Self {
@@ -150,11 +154,6 @@ impl Bursts {
         profile::forget_rows(peer);
         answer("reset: what comes next begins at 0".to_owned(), peer);
     }
-
-    /// Bytes in use.
-    pub(super) fn held(&self) -> usize {
-        self.profile.held() + self.reading.as_ref().map_or(0, |r| r.input.capacity())
-    }
 }
 
 /// Sets the value of `profile.run`.
@@ -172,6 +171,8 @@ pub(super) struct Threads {
     /// By their ids in the process's pid namespace, if that is another than ours: their ids here.
     inner: Option<HashMap<u64, u64>>,
 }
+
+crate::heap_size!(Threads { inner });
 
 impl Threads {
     /// `inner_pid`: the process id as the process sees it.

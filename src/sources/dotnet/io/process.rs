@@ -16,7 +16,7 @@ use super::lines::{Exchanged, Lines};
 use super::reading::{Reading, aligned};
 use crate::clock::now;
 use crate::contract::{Control, Held, Peer};
-use crate::model::Now;
+use crate::model::{HeapSize, Now};
 use crate::net::Peers;
 use crate::net::guard::Guard;
 use crate::net::ledger::Ledger;
@@ -228,8 +228,8 @@ impl Task {
         }
         if turn.bytes > 0 {
             self.peer.message();
-            let held = Held { own: self.parts.held() + self.bursts.held(), shared: 0 };
-            let buffers = reading.held();
+            let held = kept(&self.parts, &self.bursts);
+            let buffers = reading.heap_size();
             if let Err(full) = self.ledger.settle(false, buffers, held, &self.peer) {
                 reading.discard();
                 self.session.undecodable(at.monotonic, Line::Main, &full.to_string());
@@ -292,8 +292,8 @@ impl Task {
         if self.bursts.began() && !before {
             self.session.began(at, Line::Burst);
         }
-        let held = Held { own: self.parts.held() + self.bursts.held(), shared: 0 };
-        let buffers = self.main.as_ref().map_or(0, Reading::held);
+        let held = kept(&self.parts, &self.bursts);
+        let buffers = self.main.as_ref().map_or(0, Reading::heap_size);
         let full = self.ledger.settle(false, buffers, held, &self.peer).err();
         if let Some(why) = full.map(|full| full.to_string()).or(turn.fault) {
             self.bursts.discard();
@@ -353,6 +353,11 @@ impl Task {
             }
         }
     }
+}
+
+/// What a process has beside the buffers of its stream.
+fn kept(parts: &Parts, bursts: &Bursts) -> Held {
+    Held { own: size_of_val(parts) + parts.heap_size() + bursts.heap_size(), shared: 0 }
 }
 
 /// The process is younger than the PMDA, whose monotonic clock began with it.

@@ -54,6 +54,8 @@ pub(super) struct Reading {
     next: Duration,
 }
 
+crate::heap_size!(Reading { input, stream });
+
 /// What a turn brought.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
@@ -102,11 +104,6 @@ impl Reading {
     pub(super) fn discard(&mut self) {
         self.discards = true;
         self.input = BytesMut::new();
-    }
-
-    /// Bytes of its buffers.
-    pub(super) fn held(&self) -> usize {
-        self.input.capacity() + self.stream.held()
     }
 
     /// Reads what is there, and decodes it.

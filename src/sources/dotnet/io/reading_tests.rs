@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::*;
 use crate::contract::Recorded;
+use crate::model::HeapSize;
 use crate::sources::Source;
 use crate::sources::dotnet::{Config, Dotnet, limits, metrics as m};
 
@@ -85,7 +86,7 @@ fn what_cannot_be_decoded_is_thrown_away() {
     let (_, end, fault, reading) = read(&[], &pieces);
     assert!(fault.is_some_and(|why| why.contains("at byte")));
     assert_eq!(end, Some(End::Cut));
-    assert!(reading.held() < limits::BLOCK);
+    assert!(reading.heap_size() < limits::BLOCK);
     assert_eq!(reading.input.capacity(), 0);
 }
 

@@ -107,6 +107,8 @@ pub(super) struct Collections {
     size: Option<u64>,
 }
 
+crate::heap_size!(Collections { pauses, ended, open });
+
 impl Collections {
     /// A suspension begins.
     pub(super) fn suspend(&mut self, time: u64, thread: u64, reason: u32) {
@@ -287,12 +289,6 @@ impl Collections {
         self.ended = VecDeque::new();
         self.pauses.shrink_to_fit();
         self.open.shrink_to_fit();
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        (self.pauses.capacity() + self.ended.capacity()) * size_of::<Pause>()
-            + self.open.capacity() * size_of::<Collection>()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::contract::{Counters, Peer};
 use crate::meter::{Latency, MergedLatency};
-use crate::model::RowItem;
+use crate::model::{HeapSize, RowItem};
 use crate::runtimes::{Histogram, Layout, Longest, Rows, bind};
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::wire::clr::gc_reason;
@@ -35,6 +35,8 @@ pub(super) struct Heap {
     reasons: Rows<1>,
     touched: bool,
 }
+
+crate::heap_size!(Heap { reasons });
 
 impl Default for Heap {
     fn default() -> Self {
@@ -130,11 +132,6 @@ impl Heap {
         }
         self.generations = Default::default();
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.reasons.memory()
-    }
 }
 
 /// The counters that a row has, those of 0 included.
@@ -160,6 +157,12 @@ pub(super) struct Pauses {
     longest: Longest,
     /// An unreported last pause.
     last: Option<u64>,
+}
+
+impl HeapSize for Pauses {
+    fn heap_size(&self) -> usize {
+        self.latency.memory()
+    }
 }
 
 impl Default for Pauses {

@@ -62,6 +62,8 @@ pub struct Meter {
     last: Duration,
 }
 
+crate::heap_size!(Meter { name, sums });
+
 impl Meter {
     /// A meter without values.
     #[must_use]
@@ -209,12 +211,6 @@ impl Meter {
     pub fn end(&mut self, peer: &mut Peer) {
         self.report(peer);
         self.system.silence(peer);
-    }
-
-    /// Allocated bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.name.len() + self.sums.as_ref().map_or(0, |sums| sums.memory())
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Types<const N: usize> {
     rows: Rows<N>,
 }
 
+crate::heap_size!([const N: usize] Types<N> { rows });
+
 impl<const N: usize> Types<N> {
     pub(super) fn new(layout: Layout<N>) -> Self {
         Self { hasher: RandomState::default(), rows: Rows::new(layout) }
@@ -39,11 +41,6 @@ impl<const N: usize> Types<N> {
     /// Frees what an idle process does not need.
     pub(super) fn clear(&mut self, peer: &mut Peer) {
         self.rows.clear(peer);
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.rows.memory()
     }
 }
 
@@ -66,6 +63,8 @@ pub(super) struct Jit {
     open: Open<(u64, u64), Started>,
     tiers: Rows<1>,
 }
+
+crate::heap_size!(Jit { open, tiers });
 
 impl Default for Jit {
     fn default() -> Self {
@@ -129,11 +128,6 @@ impl Jit {
         self.open.shrink();
         self.tiers.clear(peer);
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.open.memory() + self.tiers.memory()
-    }
 }
 
 const LOCKS: Layout<2> =
@@ -155,6 +149,8 @@ pub(super) struct Locks {
     histogram: Histogram<{ m::CONTENTION_EDGES.len() }>,
     rows: Rows<2>,
 }
+
+crate::heap_size!(Locks { open, rows });
 
 impl Default for Locks {
     fn default() -> Self {
@@ -218,11 +214,6 @@ impl Locks {
         self.histogram.clear(peer);
         self.rows.clear(peer);
     }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.open.memory() + self.rows.memory()
-    }
 }
 
 const WAITS: Layout<1> = Layout { table: m::WAITS, items: [m::WAIT_TIME], label: "wait" };
@@ -236,6 +227,8 @@ pub(super) struct Waits {
     open: Open<u64, (u64, u8)>,
     rows: Rows<1>,
 }
+
+crate::heap_size!(Waits { open, rows });
 
 impl Default for Waits {
     fn default() -> Self {
@@ -272,10 +265,5 @@ impl Waits {
     pub(super) fn clear(&mut self, peer: &mut Peer) {
         self.open.shrink();
         self.rows.clear(peer);
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.open.memory() + self.rows.memory()
     }
 }

@@ -6,7 +6,7 @@ use super::rows::{Jit, Locks, Types, Waits};
 use super::system::{Counter, Deferred, System, Told, whole};
 use super::{At, Occurrence};
 use crate::contract::{Counters, Peer};
-use crate::model::{MetricItem, Value};
+use crate::model::{HeapSize, MetricItem, Value};
 use crate::runtimes::{Layout, Rows};
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::wire::clr::{Decoded, Utf16, pause_mode, pool_reason};
@@ -73,6 +73,18 @@ pub(super) struct Sums {
     mode: Option<(bool, bool, u32)>,
     assemblies: u32,
 }
+
+crate::heap_size!(Sums {
+    heap,
+    pauses,
+    collections,
+    exceptions,
+    allocations,
+    locks,
+    adjustments,
+    jit,
+    waits
+});
 
 impl Default for Sums {
     fn default() -> Self {
@@ -422,26 +434,9 @@ impl Sums {
         self.waits.clear(peer);
     }
 
-    /// Bytes beside this value itself.
-    fn beside(&self) -> usize {
-        self.collections.memory()
-            + self.heap.memory()
-            + self.exceptions.memory()
-            + self.allocations.memory()
-            + self.locks.memory()
-            + self.adjustments.memory()
-            + self.jit.memory()
-            + self.waits.memory()
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.beside()
-    }
-
     /// Nothing would be lost with this value.
     pub(super) fn is_empty(&self) -> bool {
-        self.beside() == 0 && self.pauses.is_silent()
+        self.heap_size() == self.pauses.heap_size() && self.pauses.is_silent()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::model::HeapSize;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::wire::Utf16;
 
@@ -28,6 +29,12 @@ pub(in crate::sources::dotnet) struct Methods {
     names: usize,
     /// Methods for which there was no room in this burst.
     refused: u64,
+}
+
+impl HeapSize for Methods {
+    fn heap_size(&self) -> usize {
+        self.by_start.len() * COST + self.names
+    }
 }
 
 impl Methods {
@@ -103,11 +110,6 @@ impl Methods {
     /// Number of methods.
     pub(in crate::sources::dotnet) fn len(&self) -> usize {
         self.by_start.len()
-    }
-
-    /// Bytes in use.
-    pub(in crate::sources::dotnet) fn held(&self) -> usize {
-        self.by_start.len() * COST + self.names
     }
 }
 

@@ -57,12 +57,16 @@ pub struct Profile {
     burst: Option<Box<Burst>>,
 }
 
+crate::heap_size!(Profile { methods, burst });
+
 /// A burst.
 #[derive(Debug, Default)]
 struct Burst {
     reader: Reader,
     parts: Parts,
 }
+
+crate::heap_size!(Burst { reader, parts });
 
 /// What the stream of a burst brings.
 #[derive(Debug, Default)]
@@ -80,6 +84,8 @@ struct Parts {
     /// Events that cannot be decoded.
     bad: u64,
 }
+
+crate::heap_size!(Parts { samples, weighed, kinds, times, ends });
 
 impl Profile {
     /// Begins a burst, before its session is asked for.
@@ -190,20 +196,6 @@ impl Profile {
             whole,
             why,
         })
-    }
-
-    /// Bytes in use.
-    #[must_use]
-    pub fn held(&self) -> usize {
-        let burst = self.burst.as_ref().map_or(0, |burst| {
-            let Parts { samples, times, kinds, ends, .. } = &burst.parts;
-            let ends = ends.as_ref().map_or(0, HashMap::capacity);
-            burst.reader.held()
-                + samples.held()
-                + (times.capacity() + ends) * 17
-                + kinds.capacity() * size_of::<Kind>()
-        });
-        self.methods.held() + burst
     }
 }
 

@@ -10,6 +10,7 @@ use hashbrown::HashTable;
 
 use super::methods::Methods;
 use crate::meter::folded;
+use crate::model::HeapSize;
 use crate::sources::dotnet::limits;
 
 /// The stack for which there was no room.
@@ -49,6 +50,19 @@ pub(super) struct Samples {
     counts: Vec<Count>,
     /// Samples of all batches.
     pub(super) all: u64,
+}
+
+impl HeapSize for Samples {
+    fn heap_size(&self) -> usize {
+        self.frames * size_of::<u64>()
+            + self.stacks.heap_size()
+            + self.numbers.heap_size()
+            + self.ids.heap_size()
+            + self.open.heap_size()
+            + self.open.values().map(Vec::heap_size).sum::<usize>()
+            + self.groups.heap_size()
+            + self.counts.heap_size()
+    }
 }
 
 impl Samples {
@@ -133,18 +147,6 @@ impl Samples {
     pub(super) fn stacks(&self) -> &[Box<[u64]>] {
         &self.stacks
     }
-
-    /// Bytes in use.
-    pub(super) fn held(&self) -> usize {
-        let open: usize = self.open.values().map(|c| c.capacity() * size_of::<Count>() + 48).sum();
-        self.frames * 8
-            + self.stacks.capacity() * 40
-            + self.numbers.allocation_size()
-            + self.ids.capacity() * 9
-            + open
-            + self.groups.capacity() * size_of::<Group>()
-            + self.counts.capacity() * size_of::<Count>()
-    }
 }
 
 /// What a sample stands for if nobody knows the thread's processor time, in ns: the sampler's
@@ -163,6 +165,8 @@ pub(super) struct Weighed {
     /// Samples whose thread's processor time nobody knows.
     pub(super) untimed: u64,
 }
+
+crate::heap_size!(Weighed { stacks });
 
 /// A stack's part.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,7 +5,7 @@ use bytes::BytesMut;
 
 use super::{Clock, Profile};
 use crate::contract::Recorded;
-use crate::model::RowItem;
+use crate::model::{HeapSize, RowItem};
 use crate::sources::Source;
 use crate::sources::dotnet::{Dotnet, limits, metrics as m};
 
@@ -153,18 +153,18 @@ fn what_a_thread_does_after_the_samples_is_not_in_them() {
 fn methods_stay_between_bursts_and_the_burst_goes() {
     let bytes = stream("profile-slim-9");
     let (_, answer, mut profile) = burst(&bytes, 4096, &mut Fake::default());
-    let kept = profile.held();
+    let kept = profile.heap_size();
     assert!(kept > 50_000 && answer.contains("methods known"), "{kept} {answer}");
     // A second burst without its end: the names are known, the stream is cut.
     let mut clock = Fake::default();
     profile.begin(&mut clock);
     profile.feed(&mut BytesMut::from(&bytes[..60_000]), &mut clock).expect("sound");
-    assert!(profile.held() > kept);
+    assert!(profile.heap_size() > kept);
     let mut rows = recorded();
     let answer = profile.finish(Some("the connection ended"), OWNER, &mut rows);
     assert!(answer.starts_with("failed: the connection ended: "), "{answer}");
     assert!(time(&rows, m::STACK_SAMPLES, GAMMA) > 0, "{:?}", rows.log().rows);
-    assert!(profile.held() <= kept + 4096);
+    assert!(profile.heap_size() <= kept + 4096);
     assert_eq!(profile.finish(None, OWNER, &mut rows), "");
 }
 
@@ -248,5 +248,5 @@ fn stacks_frames_and_counts_are_bounded() {
         full |= !samples.batch(|_| None);
         (0..16_000).for_each(|thread| samples.sample(thread, 1));
     }
-    assert!(full && samples.held() < 64 << 20, "{}", samples.held());
+    assert!(full && samples.heap_size() < 64 << 20, "{}", samples.heap_size());
 }

@@ -11,7 +11,7 @@ use super::text::push;
 use crate::contract::{ParamId, Peer};
 use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
-use crate::model::{MetricSpec, ParamItem, Pmid, Stamp, ValueType};
+use crate::model::{HeapSize, MetricSpec, ParamItem, Pmid, Stamp, ValueType};
 use crate::sources::dotnet::limits::{RECORD_PARAMETERS, RECORD_TEXT};
 use crate::sources::dotnet::metrics::{P_BYTES, P_EVENT, P_FIELDS, P_LEVEL, P_PROVIDER, P_THREAD};
 use crate::sources::dotnet::wire::nettrace::{Event, EventType, Field, FieldType, Value, Values};
@@ -42,6 +42,12 @@ pub(crate) struct Class {
     pub(super) sized: bool,
 }
 
+impl HeapSize for Class {
+    fn heap_size(&self) -> usize {
+        self.start.memory() + self.destinations.heap_size()
+    }
+}
+
 /// Parameters that are defined for one process. Slots are odd numbers: the metrics that
 /// a process defines have the even ones.
 #[derive(Debug, Default)]
@@ -49,6 +55,12 @@ pub(crate) struct Definitions {
     slots: HashMap<Box<str>, u32, RandomState>,
     /// Bytes of the keys.
     bytes: usize,
+}
+
+impl HeapSize for Definitions {
+    fn heap_size(&self) -> usize {
+        self.slots.heap_size() + self.bytes
+    }
 }
 
 /// The fields that are parameters: those of the object without a name that is around the fields of
@@ -136,11 +148,6 @@ impl Definitions {
             thread: param(P_THREAD, peer).and_then(|(pmid, ty)| NumberParam::new(pmid, ty)),
         }
     }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        self.slots.capacity() * (size_of::<(Box<str>, u32)>() + 1) + self.bytes
-    }
 }
 
 impl Class {
@@ -172,13 +179,6 @@ impl Class {
             && self.id == event_type.id
             && self.version == event_type.version
             && self.destinations.len() == fields(event_type).len()
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>()
-            + self.start.memory()
-            + self.destinations.capacity() * size_of::<Destination>()
     }
 }
 
@@ -218,6 +218,8 @@ pub(crate) struct Buffers {
     part: String,
     others: String,
 }
+
+crate::heap_size!(Buffers { part, others });
 
 /// Adds the fields of an event to its record. `false`: the payload has less than its fields.
 #[inline]
@@ -302,10 +304,5 @@ impl Buffers {
             batch.text(pmid, &self.others);
         }
         self.others.clear();
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory(&self) -> usize {
-        self.part.capacity() + self.others.capacity()
     }
 }

@@ -48,6 +48,8 @@ pub struct Records {
     bad: u64,
 }
 
+crate::heap_size!(Records { waiting, threads, definitions, buffers, each classes });
+
 impl Records {
     /// No event yet.
     #[must_use]
@@ -188,17 +190,6 @@ impl Records {
         }
         self.waiting.release(true, peer);
         self.report(peer);
-    }
-
-    /// Bytes allocated.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.waiting.memory()
-            + self.threads.memory()
-            + self.definitions.memory()
-            + self.buffers.memory()
-            + self.classes.capacity() * size_of::<Option<Box<Class>>>()
-            + self.classes.iter().flatten().map(|class| class.memory()).sum::<usize>()
     }
 
     fn report(&mut self, peer: &mut Peer) {

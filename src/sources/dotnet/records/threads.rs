@@ -51,6 +51,8 @@ pub(super) struct ThreadNames {
     names: Vec<Known>,
 }
 
+crate::heap_size!(ThreadNames { places, each names });
+
 #[derive(Debug)]
 struct Known {
     /// Empty: it could not be found out.
@@ -58,6 +60,8 @@ struct Known {
     /// Time of the event for which it was looked up, in seconds since 1970.
     at: i64,
 }
+
+crate::heap_size!(Known { name });
 
 impl ThreadNames {
     /// The name, or an empty text.
@@ -97,13 +101,6 @@ impl ThreadNames {
         place
     }
 
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.places.capacity() * (size_of::<(u64, usize)>() + 1)
-            + self.names.capacity() * size_of::<Known>()
-            + self.names.iter().map(|known| known.name.len()).sum::<usize>()
-    }
-
     /// Frees the memory.
     pub(super) fn release(&mut self) {
         *self = Self::default();
@@ -117,6 +114,7 @@ fn clean(name: &str) -> Box<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::HeapSize;
     /// Names threads by the number of look-ups.
     #[derive(Debug)]
     struct Counting(u64);
@@ -145,8 +143,8 @@ mod tests {
         for thread in 0..3 * THREAD_NAMES as u64 {
             names.get(thread, at(0), &mut lookup);
         }
-        assert!(names.names.len() <= THREAD_NAMES && names.memory() > 0);
+        assert!(names.names.len() <= THREAD_NAMES && names.heap_size() > 0);
         names.release();
-        assert_eq!(names.memory(), 0);
+        assert_eq!(names.heap_size(), 0);
     }
 }

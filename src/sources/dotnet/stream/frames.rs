@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use crate::model::HeapSize;
 use crate::sources::dotnet::limits::{OPEN_PAIRS, STACKS};
 use crate::sources::dotnet::profile::Methods;
 use crate::sources::dotnet::records::Lookup;
@@ -26,6 +27,14 @@ pub(super) struct Frames {
     /// 9), and the sequence point may come between.
     waits: HashMap<u64, Box<[u64]>, RandomState>,
     methods: Methods,
+}
+
+impl HeapSize for Frames {
+    fn heap_size(&self) -> usize {
+        let all = self.stacks.values().chain(self.waits.values());
+        let ips: usize = all.map(Box::heap_size).sum();
+        self.stacks.heap_size() + self.waits.heap_size() + ips + self.methods.heap_size()
+    }
 }
 
 impl Frames {
@@ -105,14 +114,6 @@ impl Frames {
             text.push_str(name);
             last = name;
         }
-    }
-
-    /// Bytes in use.
-    pub(super) fn held(&self) -> usize {
-        let all = self.stacks.values().chain(self.waits.values());
-        let stacks: usize = all.map(|ips| size_of_val(&**ips)).sum();
-        let entries = self.stacks.capacity() + self.waits.capacity();
-        entries * (size_of::<(u64, Box<[u64]>)>() + 1) + stacks + self.methods.held()
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Stream {
     lost: u64,
 }
 
+crate::heap_size!(Stream { reader, state });
+
 impl Stream {
     /// Decodes bytes of the stream; leaves a partial token. `ticks`: the host's clock at `now`.
     ///
@@ -106,12 +108,6 @@ impl Stream {
         }
         parts.report(now, peer);
     }
-
-    /// Bytes in use.
-    #[must_use]
-    pub fn held(&self) -> usize {
-        size_of::<Self>() + self.reader.held() + self.state.held()
-    }
 }
 
 /// The sums and records of one process: they go on when another session begins.
@@ -131,6 +127,8 @@ pub struct Parts {
     /// Stacks and methods, if stacks are asked for.
     frames: Option<Box<Frames>>,
 }
+
+crate::heap_size!(Parts { meter, counters, records, frames });
 
 /// How a process tells of itself over its socket.
 const fn settings(counters: bool) -> Settings {
@@ -213,12 +211,5 @@ impl Parts {
         if let Some(pauses) = &self.service {
             m::tick(now, pauses, peer);
         }
-    }
-
-    /// Bytes in use.
-    #[must_use]
-    pub fn held(&self) -> usize {
-        let frames = self.frames.as_ref().map_or(0, |frames| frames.held());
-        self.meter.memory() + self.counters.memory() + self.records.memory() + frames
     }
 }

@@ -28,11 +28,7 @@ pub(super) struct State {
     pub(super) heard: bool,
 }
 
-impl State {
-    pub(super) fn held(&self) -> usize {
-        self.routes.capacity() * size_of::<Route>()
-    }
-}
+crate::heap_size!(State { routes });
 
 /// The visitor of one piece of the stream.
 pub(super) struct Visit<'a> {

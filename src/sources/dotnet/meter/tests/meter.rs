@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::captures::play;
 use crate::contract::Recorded;
-use crate::model::Value;
+use crate::model::{HeapSize, Value};
 use crate::sources::Source;
 use crate::sources::dotnet::meter::{At, Counter, Meter, Settings};
 use crate::sources::dotnet::wire::clr::{Decoded, Utf16};
@@ -35,14 +35,14 @@ fn an_idle_process_takes_little_memory_and_loses_no_sum() {
     let rows = seen.counted(m::EXCEPTION_TYPE);
     assert_eq!((rows.len(), rows.values().sum::<u64>()), (300, 300));
     assert_eq!(seen.count(m::NESTED), 300);
-    assert!(meter.memory() < 10_000, "{}", meter.memory());
+    assert!(meter.heap_size() < 10_000, "{}", meter.heap_size());
 
     let (mut meter, mut seen) = started(EVENTS);
     meter.clr(&At::default(), &Decoded::Unknown, &mut seen);
-    assert!(meter.memory() > 1000);
+    assert!(meter.heap_size() > 1000);
     meter.tick(Duration::from_secs(1), None, &mut seen);
     meter.tick(Duration::from_secs(20), None, &mut seen);
-    assert!(meter.memory() < 500, "{}", meter.memory());
+    assert!(meter.heap_size() < 500, "{}", meter.heap_size());
     assert_eq!(seen.count(m::UNKNOWN), 1);
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Blocks {
     events: u64,
 }
 
+crate::heap_size!(Blocks { types, sequences, six });
+
 /// What is wrong in a block, and how many bytes before its end.
 pub(super) type Fault = (ErrorKind, usize);
 
@@ -53,11 +55,6 @@ impl Blocks {
     /// Event types so far.
     pub(super) const fn types(&self) -> usize {
         self.types.len()
-    }
-
-    /// Bytes of memory.
-    pub(super) fn memory(&self) -> usize {
-        self.types.memory() + self.sequences.memory() + self.six.memory()
     }
 
     /// The trace header of versions 4 and 5.
@@ -282,6 +279,8 @@ pub(super) struct Sequences {
     losses: Losses,
 }
 
+crate::heap_size!(Sequences { last });
+
 /// Events of one thread that follow each other in a block. The first run of a block has none.
 #[derive(Debug, Default)]
 pub(super) struct Run {
@@ -300,11 +299,6 @@ const AHEAD: u32 = 1 << 31;
 impl Sequences {
     pub(super) const fn losses(&self) -> Losses {
         self.losses
-    }
-
-    /// Bytes of memory.
-    pub(super) fn memory(&self) -> usize {
-        self.last.allocation_size()
     }
 
     /// Begins a run of events of one thread.

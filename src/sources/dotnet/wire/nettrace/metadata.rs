@@ -8,6 +8,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::bytes::Bytes;
 use super::{ErrorKind, EventType, Field, FieldType};
+use crate::model::HeapSize;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::wire::Utf16;
 
@@ -293,6 +294,15 @@ pub(super) struct Types {
     bytes: usize,
 }
 
+impl HeapSize for Types {
+    fn heap_size(&self) -> usize {
+        self.bytes
+            + self.dense.heap_size()
+            + self.sparse.heap_size()
+            + self.providers.allocation_size()
+    }
+}
+
 impl Types {
     /// The type with an id.
     #[inline]
@@ -361,11 +371,6 @@ impl Types {
     /// Number of types.
     pub(super) const fn len(&self) -> usize {
         self.all.len()
-    }
-
-    /// Bytes of memory.
-    pub(super) fn memory(&self) -> usize {
-        self.bytes + self.dense.capacity() * size_of::<u32>() + self.sparse.allocation_size()
     }
 
     /// Forgets all types.

@@ -34,6 +34,8 @@ pub struct Reader {
     blocks: Blocks,
 }
 
+crate::heap_size!(Reader { blocks });
+
 /// What comes next in the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Next {
@@ -137,12 +139,6 @@ impl Reader {
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
-    }
-
-    /// Bytes of memory.
-    #[must_use]
-    pub fn held(&self) -> usize {
-        self.blocks.memory()
     }
 
     /// Bytes of the next item as far as its length is known: room for so many is worth having.

@@ -241,6 +241,8 @@ pub(super) struct Six {
     labels: HashMap<u32, Activities, RandomState>,
 }
 
+crate::heap_size!(Six { threads, labels });
+
 static NONE: Activities = ([0; 16], [0; 16]);
 
 impl Six {
@@ -252,11 +254,6 @@ impl Six {
     /// The activities of a list of labels.
     pub(super) fn labels(&self, id: u32) -> &Activities {
         self.labels.get(&id).unwrap_or(&NONE)
-    }
-
-    /// Bytes of memory.
-    pub(super) fn memory(&self) -> usize {
-        self.threads.allocation_size() + self.labels.allocation_size()
     }
 
     /// A sequence point: labels, and perhaps threads, are forgotten.

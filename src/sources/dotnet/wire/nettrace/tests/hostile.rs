@@ -3,6 +3,7 @@
 use bytes::BytesMut;
 
 use super::{read, stream};
+use crate::model::HeapSize;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::wire::nettrace::{ErrorKind, Event, Reader, Visitor};
 
@@ -153,7 +154,7 @@ fn event_types_are_bounded_in_memory() {
         (1..60).flat_map(|id| metadata(id, &provider, &0_u32.to_le_bytes())).collect();
     let block = with_block("MetadataBlock", &rows[..limits::BLOCK.min(rows.len()) / 2]);
     let (reader, _) = read(&block, &mut Count::default());
-    assert!(reader.held() < 2 * limits::TYPES);
+    assert!(reader.heap_size() < 2 * limits::TYPES);
     let over = metadata(1, &"p".repeat(limits::NAMES), &0_u32.to_le_bytes());
     assert_eq!(error(&with_block("MetadataBlock", &over)).0, ErrorKind::Size);
 }
@@ -168,7 +169,7 @@ fn corrupt_bytes_end_a_stream_and_nothing_else() {
                 bytes[at] ^= mask;
                 let mut count = Count::default();
                 let (reader, _) = read(&bytes, &mut count);
-                assert!(count.0 == reader.events() && reader.held() < limits::TYPES);
+                assert!(count.0 == reader.events() && reader.heap_size() < limits::TYPES);
             }
         }
     }
