@@ -130,7 +130,7 @@ impl Reading {
         for piece in bytes.chunks(PIECE) {
             input.extend_from_slice(piece);
             stream.feed(now, Ticks(0), &mut input, &mut self.parts, &mut self.peer).unwrap();
-            stream.report(now, &mut self.parts, &mut self.peer);
+            stream.report(&mut self.parts, &mut self.peer);
             self.peer.flush();
         }
         self.parts.quiet(&mut self.peer);

@@ -23,7 +23,6 @@ fuzz_target!(|data: &[u8]| {
     for command in [InfoCommand::One, InfoCommand::Two, InfoCommand::Three] {
         if let Some(info) = Info::parse(command, data) {
             assert!(info.command.len() <= limits::TEXT);
-            let _ = info.major();
         }
     }
     if let Some(advertise) = data.first_chunk::<ADVERTISE>() {

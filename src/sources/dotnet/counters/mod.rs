@@ -28,7 +28,7 @@ use super::limits;
 use super::meter::Meter;
 use super::metrics::{METER_LIMITED, METER_OWNER};
 use super::wire::Utf16;
-use super::wire::nettrace::{Event, EventType};
+use super::wire::nettrace::Event;
 use super::wire::wanted::{METERS, SHARED};
 use crate::contract::Peer;
 use crate::model::{HeapSize, Value};
@@ -36,9 +36,6 @@ use providers::{LEAST_INTERVAL, Providers, Reading, SILENT_INTERVALS};
 use published::Published;
 use series::AllSeries;
 use spec::{Names, clean};
-
-/// The name of events that report a counter.
-const EVENT_COUNTERS: &str = "EventCounters";
 
 /// EventCounters and meters of one process. Sums go on when another session with it begins.
 #[derive(Debug, Default)]
@@ -83,13 +80,7 @@ impl Counters {
         self.series.settle(peer);
     }
 
-    /// Whether events of a type are to be handed to [`Self::event`].
-    #[must_use]
-    pub fn takes(event_type: &EventType) -> bool {
-        *event_type.name == *EVENT_COUNTERS || *event_type.provider == *METERS && event_type.id != 0
-    }
-
-    /// Applies an event of a type that is taken. `now`: the monotonic clock. False: its payload
+    /// Applies an event `EventCounters`, or one of the provider of meters. `now`: the monotonic clock. False: its payload
     /// cannot be read.
     pub fn event(
         &mut self,

@@ -169,7 +169,7 @@ impl Description<'_> {
             ty: ValueType::F64,
             sem: if facet.is_counter() { Semantics::Counter } else { Semantics::Instant },
             units: self.unit().units,
-            oneline: if text.is_empty() { format!("{group} {name}") } else { first_line(&text) },
+            oneline: if text.is_empty() { format!("{group} {name}") } else { clean(&text, 120) },
             help: clean_help(&help),
             labels: vec![(kinds[0], clean(group, TEXT)), (kinds[1], clean(name, TEXT))],
             persist: format!("{key} {text}"),
@@ -190,7 +190,7 @@ impl Description<'_> {
 }
 
 /// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
-pub(in crate::sources::dotnet) fn restore(line: &str) -> Option<MetricSpec> {
+pub(crate) fn restore(line: &str) -> Option<MetricSpec> {
     let mut words = line.splitn(5, ' ');
     let word = words.next()?;
     let facet = Facet::ALL.into_iter().find(|facet| facet.word() == word)?;
@@ -238,10 +238,6 @@ pub(super) fn clean(text: &str, limit: usize) -> String {
 
 fn clean_help(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
-}
-
-fn first_line(text: &str) -> String {
-    clean(text, 120)
 }
 
 fn upper(word: &str) -> String {
@@ -336,8 +332,10 @@ const HOSTING_COUNTERS: [(Facet, &str, &str); 4] = [
     (Facet::Mean, "failed-requests", "Failed Requests"),
 ];
 
-/// `Dynamic::initial`.
-pub(in crate::sources::dotnet) fn known() -> Vec<MetricSpec> {
+/// `Dynamic::initial`: counters that exist before a process has reported one, since a node of the name
+/// space without a leaf would look broken. They are those of ASP.NET Core's host, in the runtime's own
+/// words.
+pub(crate) fn known() -> Vec<MetricSpec> {
     HOSTING_COUNTERS
         .map(|(facet, name, text)| {
             Description { facet, unit: "", group: HOSTING, name, text }.spec()

@@ -29,7 +29,7 @@ fn reports_of_event_counters_are_those_of_the_facts() {
         // Samples, sum, last.
         let mut found = BTreeMap::<String, (u64, f64, f64)>::new();
         events(name, |_, event| {
-            if *event.event_type.name != *EVENT_COUNTERS {
+            if *event.event_type.name != *"EventCounters" {
                 return;
             }
             let reading = Reading::of(&event.event_type.fields, event.payload).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock::now;
 use crate::contract::{Identity, Peer, Service};
-use crate::model::{Condition, MetricItem, Now, Value};
+use crate::model::{Condition, Now, Value};
 use crate::sources::dotnet::discovery::Target;
 use crate::sources::dotnet::metrics::{self as m, program};
 use crate::sources::dotnet::records::Lookup;
@@ -79,8 +79,8 @@ impl Facts {
             self.meters = meters.map(str::to_owned);
             let owner = meters.map(|owner| format!("; another tool has the meters: {owner}"));
             let reason = [&self.reason, owner.as_deref().unwrap_or_default()].concat();
-            set(peer, m::STATE, Value::U32(session.state() as u32));
-            set(peer, m::REASON, Value::Text(reason.into()));
+            peer.set(m::STATE, Value::U32(session.state() as u32));
+            peer.set(m::REASON, Value::Text(reason.into()));
             let condition = match (session.condition(), owner) {
                 (Condition::Sound, Some(_)) => {
                     Condition::Impaired("another tool has the meters".into())
@@ -91,7 +91,7 @@ impl Facts {
         }
         if self.via != session.via() {
             self.via = session.via();
-            set(peer, m::VIA, Value::Text(self.via.unwrap_or_default().into()));
+            peer.set(m::VIA, Value::Text(self.via.unwrap_or_default().into()));
         }
         let (restarts, errors) = session.counts();
         if self.counts != (restarts, errors) {
@@ -136,11 +136,11 @@ impl Facts {
         });
         parts.start(&name, peer);
         self.name = name;
-        set(peer, m::COMMAND, Value::Text(target.command.as_str().into()));
-        set(peer, m::OWNER, Value::Text(target.owner.as_str().into()));
-        set(peer, m::CONTAINER_PID, Value::U32(target.container_pid));
+        peer.set(m::COMMAND, Value::Text(target.command.as_str().into()));
+        peer.set(m::OWNER, Value::Text(target.owner.as_str().into()));
+        peer.set(m::CONTAINER_PID, Value::U32(target.container_pid));
         if let Some(started) = target.started {
-            set(peer, m::START_TIME, Value::I64(started));
+            peer.set(m::START_TIME, Value::I64(started));
         }
     }
 
@@ -148,13 +148,13 @@ impl Facts {
         let Some(info) = session.info() else { return };
         // An early answer has only the program.
         if info.command.len() > self.target.command.len() {
-            set(peer, m::COMMAND, Value::Text(info.command.as_str().into()));
+            peer.set(m::COMMAND, Value::Text(info.command.as_str().into()));
         }
         for (item, text) in
             [(m::VERSION, &info.version), (m::RUNTIME_ID, &info.rid), (m::ARCH, &info.arch)]
         {
             if !text.is_empty() {
-                set(peer, item, Value::Text(text.as_str().into()));
+                peer.set(item, Value::Text(text.as_str().into()));
             }
         }
     }
@@ -164,10 +164,6 @@ impl Facts {
 fn service(instance: &str, is_new: bool) -> Service {
     let name = program(instance).to_owned();
     Service { labels: vec![("program", name.clone())], name, is_new, ..Service::default() }
-}
-
-fn set(peer: &mut Peer, item: MetricItem, value: Value) {
-    peer.set(item, value);
 }
 
 /// Time between two reads of `/proc/PID/stat`: one costs some 15 us.
@@ -245,10 +241,10 @@ fn read(target: &Target) -> Option<(u64, u64)> {
 
 /// Finds the names of a process's threads.
 #[derive(Debug)]
-pub(in crate::sources::dotnet::io) struct Threads(Arc<Target>);
+pub(super) struct Threads(Arc<Target>);
 
 impl Threads {
-    pub(in crate::sources::dotnet::io) const fn new(target: Arc<Target>) -> Self {
+    pub(super) const fn new(target: Arc<Target>) -> Self {
         Self(target)
     }
 }

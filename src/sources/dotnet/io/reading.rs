@@ -132,7 +132,7 @@ impl Reading {
             }
         });
         if turn.bytes > 0 {
-            self.stream.report(now, parts, peer);
+            self.stream.report(parts, peer);
         } else if !self.is_quiet {
             parts.quiet(peer);
         }

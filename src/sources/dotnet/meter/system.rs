@@ -67,36 +67,89 @@ enum Target {
     Size(usize),
 }
 
-const fn target(counter: Counter) -> Target {
-    match counter {
-        Counter::CpuUsage => Target::Percent(m::CPU_USAGE),
-        Counter::Fragmentation => Target::Percent(m::FRAGMENTATION),
-        Counter::TimeInGc => Target::Percent(m::TIME_IN_GC),
-        Counter::WorkingSet => Target::Level(m::WORKING_SET, MB),
-        Counter::HeapSize => Target::Level(m::HEAP_TOTAL, MB),
-        Counter::Gen0Budget => Target::Level(m::BUDGET0, MB),
-        Counter::Committed => Target::Level(m::HEAP_COMMITTED, MB),
-        Counter::PoolThreads => Target::Level(m::POOL_THREADS, 1.0),
-        Counter::PoolQueue => Target::Level(m::POOL_QUEUE, 1.0),
-        Counter::Timers => Target::Level(m::TIMERS, 1.0),
-        Counter::Assemblies => Target::Level(m::ASSEMBLIES, 1.0),
-        Counter::PoolCompleted => Target::Sum(m::POOL_COMPLETED, 1.0),
-        Counter::Allocated => Target::Sum(m::ALLOC_BYTES, 1.0),
-        Counter::JitTime => Target::Sum(m::JIT_TIME, MS),
-        Counter::Exceptions => Target::Exceptions,
-        Counter::Contentions => Target::Contentions,
-        Counter::PauseTime => Target::Event(m::PAUSE_TOTAL, MS),
-        Counter::IlBytes => Target::Total(m::JIT_IL_BYTES),
-        Counter::Methods => Target::Total(m::JIT_METHODS),
-        Counter::Gen0Count => Target::Collections(0),
-        Counter::Gen1Count => Target::Collections(1),
-        Counter::Gen2Count => Target::Collections(2),
-        Counter::Gen0Size => Target::Size(0),
-        Counter::Gen1Size => Target::Size(1),
-        Counter::Gen2Size => Target::Size(2),
-        Counter::LohSize => Target::Size(3),
-        Counter::PohSize => Target::Size(4),
-    }
+/// Rows `Variant "name" metric`, each with its unit, become [`Counter`].
+macro_rules! counters {
+    ($(#[doc = $unit:literal] $variant:ident $name:literal $target:expr;)*) => {
+        /// A counter of System.Runtime.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Counter {
+            $(#[doc = $unit] $variant,)*
+        }
+
+        impl Counter {
+            /// The counter of a name.
+            #[must_use]
+            pub fn by_name(name: &str) -> Option<Self> {
+                Some(match name {
+                    $($name => Self::$variant,)*
+                    _ => return None,
+                })
+            }
+
+            const fn target(self) -> Target {
+                match self {
+                    $(Self::$variant => $target,)*
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    /// percent of all processors
+    CpuUsage "cpu-usage" Target::Percent(m::CPU_USAGE);
+    /// 10^6 bytes
+    WorkingSet "working-set" Target::Level(m::WORKING_SET, MB);
+    /// 10^6 bytes
+    HeapSize "gc-heap-size" Target::Level(m::HEAP_TOTAL, MB);
+    /// collections of generation 0 in the interval, higher ones included
+    Gen0Count "gen-0-gc-count" Target::Collections(0);
+    /// the same for generation 1
+    Gen1Count "gen-1-gc-count" Target::Collections(1);
+    /// the same for generation 2
+    Gen2Count "gen-2-gc-count" Target::Collections(2);
+    /// 10^6 bytes
+    Gen0Budget "gen-0-gc-budget" Target::Level(m::BUDGET0, MB);
+    /// threads
+    PoolThreads "threadpool-thread-count" Target::Level(m::POOL_THREADS, 1.0);
+    /// contentions in the interval
+    Contentions "monitor-lock-contention-count" Target::Contentions;
+    /// work items
+    PoolQueue "threadpool-queue-length" Target::Level(m::POOL_QUEUE, 1.0);
+    /// work items in the interval
+    PoolCompleted "threadpool-completed-items-count" Target::Sum(m::POOL_COMPLETED, 1.0);
+    /// bytes in the interval
+    Allocated "alloc-rate" Target::Sum(m::ALLOC_BYTES, 1.0);
+    /// timers
+    Timers "active-timer-count" Target::Level(m::TIMERS, 1.0);
+    /// percent
+    Fragmentation "gc-fragmentation" Target::Percent(m::FRAGMENTATION);
+    /// 10^6 bytes
+    Committed "gc-committed" Target::Level(m::HEAP_COMMITTED, MB);
+    /// exceptions in the interval
+    Exceptions "exception-count" Target::Exceptions;
+    /// percent
+    TimeInGc "time-in-gc" Target::Percent(m::TIME_IN_GC);
+    /// milliseconds in the interval
+    PauseTime "total-pause-time-by-gc" Target::Event(m::PAUSE_TOTAL, MS);
+    /// bytes
+    Gen0Size "gen-0-size" Target::Size(0);
+    /// bytes
+    Gen1Size "gen-1-size" Target::Size(1);
+    /// bytes
+    Gen2Size "gen-2-size" Target::Size(2);
+    /// bytes
+    LohSize "loh-size" Target::Size(3);
+    /// bytes
+    PohSize "poh-size" Target::Size(4);
+    /// assemblies
+    Assemblies "assembly-count" Target::Level(m::ASSEMBLIES, 1.0);
+    /// bytes since the start of the process
+    IlBytes "il-bytes-jitted" Target::Total(m::JIT_IL_BYTES);
+    /// methods since the start of the process
+    Methods "methods-jitted-count" Target::Total(m::JIT_METHODS);
+    /// milliseconds in the interval
+    JitTime "time-in-jit" Target::Sum(m::JIT_TIME, MS);
 }
 
 /// The counters of one process.
@@ -127,10 +180,6 @@ pub(super) enum OfGeneration {
 }
 
 /// Adds an increment.
-fn count(item: MetricItem, value: f64, peer: &mut Peer) {
-    add(item, whole(value), peer);
-}
-
 fn add(item: MetricItem, more: u64, peer: &mut Peer) {
     if more > 0 {
         peer.add(item, more);
@@ -179,7 +228,7 @@ impl System {
             self.last = (now, interval);
             self.rounds = self.rounds.saturating_add(u32::from(first == counter));
         }
-        match target(counter) {
+        match counter.target() {
             Target::Percent(item) if level && value.is_finite() => {
                 self.gauge(item, Value::F64(value), peer);
             }
@@ -189,8 +238,8 @@ impl System {
             Target::Total(item) if level => {
                 peer.set(item, whole(value));
             }
-            Target::Sum(item, unit) => count(item, value * unit, peer),
-            Target::Event(item, unit) if !events => count(item, value * unit, peer),
+            Target::Sum(item, unit) => add(item, whole(value * unit), peer),
+            Target::Event(item, unit) if !events => add(item, whole(value * unit), peer),
             Target::Size(generation) if level => return self.size(generation, whole(value)),
             Target::Exceptions => {
                 self.agreed.exceptions.counter(whole(value));
@@ -250,103 +299,11 @@ pub(super) fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// A counter of System.Runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Counter {
-    /// percent of all processors
-    CpuUsage,
-    /// 10^6 bytes
-    WorkingSet,
-    /// 10^6 bytes
-    HeapSize,
-    /// collections of generation 0 in the interval, higher ones included
-    Gen0Count,
-    /// the same for generation 1
-    Gen1Count,
-    /// the same for generation 2
-    Gen2Count,
-    /// 10^6 bytes
-    Gen0Budget,
-    /// threads
-    PoolThreads,
-    /// contentions in the interval
-    Contentions,
-    /// work items
-    PoolQueue,
-    /// work items in the interval
-    PoolCompleted,
-    /// bytes in the interval
-    Allocated,
-    /// timers
-    Timers,
-    /// percent
-    Fragmentation,
-    /// 10^6 bytes
-    Committed,
-    /// exceptions in the interval
-    Exceptions,
-    /// percent
-    TimeInGc,
-    /// milliseconds in the interval
-    PauseTime,
-    /// bytes
-    Gen0Size,
-    /// bytes
-    Gen1Size,
-    /// bytes
-    Gen2Size,
-    /// bytes
-    LohSize,
-    /// bytes
-    PohSize,
-    /// assemblies
-    Assemblies,
-    /// bytes since the start of the process
-    IlBytes,
-    /// methods since the start of the process
-    Methods,
-    /// milliseconds in the interval
-    JitTime,
-}
-
-impl Counter {
-    /// The counter of a name.
-    #[must_use]
-    pub fn by_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "cpu-usage" => Self::CpuUsage,
-            "working-set" => Self::WorkingSet,
-            "gc-heap-size" => Self::HeapSize,
-            "gen-0-gc-count" => Self::Gen0Count,
-            "gen-1-gc-count" => Self::Gen1Count,
-            "gen-2-gc-count" => Self::Gen2Count,
-            "gen-0-gc-budget" => Self::Gen0Budget,
-            "threadpool-thread-count" => Self::PoolThreads,
-            "monitor-lock-contention-count" => Self::Contentions,
-            "threadpool-queue-length" => Self::PoolQueue,
-            "threadpool-completed-items-count" => Self::PoolCompleted,
-            "alloc-rate" => Self::Allocated,
-            "active-timer-count" => Self::Timers,
-            "gc-fragmentation" => Self::Fragmentation,
-            "gc-committed" => Self::Committed,
-            "exception-count" => Self::Exceptions,
-            "time-in-gc" => Self::TimeInGc,
-            "total-pause-time-by-gc" => Self::PauseTime,
-            "gen-0-size" => Self::Gen0Size,
-            "gen-1-size" => Self::Gen1Size,
-            "gen-2-size" => Self::Gen2Size,
-            "loh-size" => Self::LohSize,
-            "poh-size" => Self::PohSize,
-            "assembly-count" => Self::Assemblies,
-            "il-bytes-jitted" => Self::IlBytes,
-            "methods-jitted-count" => Self::Methods,
-            "time-in-jit" => Self::JitTime,
-            _ => return None,
-        })
-    }
-}
-
-/// Such a figure of one stream.
+/// A figure of one stream that the runtime both counts and tells by events.
+///
+/// The counter is exact: it has what events leave out (`throw;` since .NET 9, whatever was lost).
+/// Events are at once, and last until the end of the stream. Both only grow, so the greater one is
+/// shown. Neither the order in which they come nor an interval that is cut anywhere else matters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Agreed {
     events: u64,

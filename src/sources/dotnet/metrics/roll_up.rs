@@ -7,7 +7,7 @@ use crate::model::{Leaf, Now};
 use crate::sources::dotnet::metrics as m;
 
 /// `apm.runtime`.
-pub(in crate::sources::dotnet) const RUNTIME: &[RollUp] = &[
+pub(crate) const RUNTIME: &[RollUp] = &[
     RollUp { leaf: Leaf::CpuTime, parts: &[Part::Rows(m::CPU_TIME)] },
     RollUp { leaf: Leaf::CpuUser, parts: &[Part::Row(m::CPU_TIME, "user")] },
     RollUp { leaf: Leaf::CpuSystem, parts: &[Part::Row(m::CPU_TIME, "system")] },
@@ -27,7 +27,7 @@ pub(in crate::sources::dotnet) const RUNTIME: &[RollUp] = &[
 ];
 
 /// `apm.service`.
-pub(in crate::sources::dotnet) const SERVICE: Option<Services> = Some(Services {
+pub(crate) const SERVICE: Option<Services> = Some(Services {
     table: m::SERVICES,
     of_peer: ServiceOf::Name(program),
     leaves: LEAVES,
@@ -76,12 +76,12 @@ const SLOT: u32 = 0;
 
 /// The program of an instance `program:pid`.
 #[must_use]
-pub(in crate::sources::dotnet) fn program(instance: &str) -> &str {
+pub(crate) fn program(instance: &str) -> &str {
     instance.rsplit_once(':').map_or(instance, |(program, _)| program)
 }
 
 /// A second has passed: the percentiles of pauses of the program are reported.
-pub(in crate::sources::dotnet) fn tick(now: Now, pauses: &MergedLatency, peer: &mut Peer) {
+pub(crate) fn tick(now: Now, pauses: &MergedLatency, peer: &mut Peer) {
     let items =
         [m::SERVICE_PAUSE_P50, m::SERVICE_PAUSE_P95, m::SERVICE_PAUSE_P99, m::SERVICE_PAUSE_MAX];
     pauses.report(now.monotonic, (SLOT, items), 1000, peer);

@@ -22,14 +22,12 @@ use bytes::BytesMut;
 use super::wire::clr;
 use super::wire::clr::Decoded;
 use super::wire::nettrace::{Event, EventType, Header, Ips, NettraceError, Reader, Visitor};
+use super::wire::wanted::SAMPLER;
 use super::{limits, metrics as m};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
 use crate::model::{RowItem, TableId};
 use samples::{Named, Samples, Weighed};
-
-/// Provider of the samples.
-const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
 /// The processor time of the threads of a process.
 pub trait Clock {

@@ -82,7 +82,7 @@ impl Stream {
     }
 
     /// Ends a batch: sums reach the metrics.
-    pub fn report(&mut self, now: Now, parts: &mut Parts, peer: &mut Peer) {
+    pub fn report(&mut self, parts: &mut Parts, peer: &mut Peer) {
         let bytes = self.reader.offset();
         let lost = self.reader.losses().lost();
         let count = |item: MetricItem, more: u64, peer: &mut Peer| {
@@ -106,7 +106,7 @@ impl Stream {
         while let Some(report) = parts.counters.report() {
             parts.records.session_report(self.state.clock.stamp(report.time), &report.text, peer);
         }
-        parts.report(now, peer);
+        parts.report(peer);
     }
 }
 
@@ -194,7 +194,7 @@ impl Parts {
     }
 
     /// The end of a batch.
-    pub fn report(&mut self, _: Now, peer: &mut Peer) {
+    pub fn report(&mut self, peer: &mut Peer) {
         self.meter.report(peer);
         self.records.release_sorted(peer);
     }

@@ -57,12 +57,6 @@ impl CollectCommand {
         }
     }
 
-    /// Stacks can be turned off.
-    #[must_use]
-    pub const fn can_omit_stacks(self) -> bool {
-        matches!(self, Self::Three | Self::Four | Self::Five)
-    }
-
     const fn id(self) -> u8 {
         match self {
             Self::One => 2,
@@ -383,12 +377,6 @@ impl Info {
             info.rid = read_text(&mut rest)?;
         }
         Some(info)
-    }
-
-    /// The first number of the version.
-    #[must_use]
-    pub fn major(&self) -> Option<u32> {
-        self.version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a session asks for: providers with keywords, level, arguments and filter, by configuration
 //! and version of the runtime (docs/protocols/dotnet.md 9).
 
+use super::clr::RUNTIME;
 use crate::sources::dotnet::Config;
 
 /// The provider of the runtime's EventCounters.
@@ -9,7 +10,7 @@ pub const SYSTEM_RUNTIME: &str = "System.Runtime";
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 const TASK_ACTIVITIES: u64 = 0x80;
 /// The sampler of stacks.
-const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+pub(crate) const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// Modules, methods and their ends: what frames need (docs/protocols/dotnet.md 8).
 const METHOD_RUNDOWN: u64 = 0x2000_0018;
 /// Level of the entry of a provider that is asked for its counters only. Counters have level 0, so
@@ -196,9 +197,6 @@ impl Provider {
         }
     }
 }
-
-/// The runtime's provider.
-pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// Keywords of docs/protocols/dotnet.md 5.
 mod keyword {

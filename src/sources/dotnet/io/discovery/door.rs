@@ -21,7 +21,7 @@ use crate::sources::dotnet::limits;
 
 /// A process. Reported once; there is a new one for another process with the same id.
 #[derive(Clone, Debug)]
-pub(in crate::sources::dotnet::io) struct Found {
+pub(crate) struct Found {
     /// What is known of it.
     pub target: Arc<Target>,
     /// Whether it can be read; changes with its socket and with permissions.
@@ -36,7 +36,7 @@ impl Found {
     ///
     /// # Errors
     /// It cannot be read now.
-    pub(in crate::sources::dotnet::io) async fn connect(&self) -> io::Result<UnixStream> {
+    pub(crate) async fn connect(&self) -> io::Result<UnixStream> {
         let access = self.access.borrow().clone();
         self.door.connect(&self.target, access).await
     }

@@ -32,6 +32,9 @@ pub fn decode_rundown(
     }
 }
 
+// Numbers of payloads in words (docs/protocols/dotnet.md 5). Words are names of instances and values
+// of parameters: without blanks.
+
 /// The reason of a garbage collection.
 #[must_use]
 pub const fn gc_reason(reason: u32) -> &'static str {

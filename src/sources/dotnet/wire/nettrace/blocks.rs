@@ -35,7 +35,8 @@ pub(super) struct Blocks {
 
 crate::heap_size!(Blocks { types, sequences, six });
 
-/// What is wrong in a block, and how many bytes before its end.
+/// What is wrong, and where: of a block, how many bytes before its end; of a stream, how many behind
+/// what was read.
 pub(super) type Fault = (ErrorKind, usize);
 
 impl Blocks {

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::blocks::{Blocks, Kind, Losses};
+use super::blocks::{Blocks, Fault, Kind, Losses};
 use super::bytes::Bytes;
 use super::{ErrorKind, Header, NettraceError, Visitor};
 use crate::sources::dotnet::limits;
@@ -58,9 +58,6 @@ enum Next {
     /// Nothing.
     Ended,
 }
-
-/// What is wrong, and how many bytes behind `offset`.
-type Fault = (ErrorKind, usize);
 
 impl Reader {
     /// A reader at the start of a stream.
