@@ -1,10 +1,10 @@
 //! EventCounters and meters of a process (docs/protocols/dotnet.md 7).
 //!
 //! ```text
-//!  EventCounters ─▶ reading ─▶ providers ─┬─▶ meter::Meter (System.Runtime)
-//!                                         └─▶ apm.dotnet.counter.PROVIDER.NAME
+//!  EventCounters ─▶ providers ─┬─▶ meter::Meter (System.Runtime)
+//!                              └─▶ apm.dotnet.counter.PROVIDER.NAME
 //!  meters ─▶ published ─┬─▶ series ─▶ apm.dotnet.meter.METER.INSTRUMENT
-//!                       └─▶ trouble ─▶ meter.limited, meter.owner, reports
+//!                       └─▶ Trouble ─▶ meter.limited, meter.owner, reports
 //! ```
 
 mod providers;

@@ -1,9 +1,9 @@
 //! The sums of one process, from its events and counters (docs/protocols/dotnet.md 6).
 //!
 //! ```text
-//!  Decoded, At ─▶ process ─▶ sums ─▶ gc ─▶ pauses, heap     collections and pauses matched
-//!                     │        ├───▶ types, locks, jit, waits
-//!  Counter ───────────┴──────▶ system                       System.Runtime
+//!  Decoded, At ─▶ Meter ─▶ sums ─▶ gc ─▶ heap     collections and pauses matched
+//!                   │       └──▶ rows             types, locks, tiers, waits
+//!  Counter ─────────┴─────────▶ system            System.Runtime
 //! ```
 
 mod gc;

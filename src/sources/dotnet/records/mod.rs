@@ -1,7 +1,7 @@
 //! From the events of one process to event records in its streams.
 //!
 //! ```text
-//!  meter::Occurrence ─▶ occurrence ──┐
+//!  meter::Occurrence ─▶ writer ──────┐
 //!  EventSource events ─▶ application ┼▶ waiting (a batch for each kind) ─▶ sorted by time ─▶ stream
 //!  reports ──────────────────────────┘
 //! ```
