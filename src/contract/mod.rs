@@ -21,11 +21,14 @@
 
 mod counters;
 pub mod http;
+mod longest;
 mod peer;
 mod rate;
 mod recipient;
 mod recorded;
+mod rows;
 mod session;
+mod sums;
 mod update;
 
 pub use counters::Counters;
@@ -33,6 +36,7 @@ pub use peer::{Peer, PeerMaker};
 pub use rate::Rate;
 pub use recipient::{Held, Recipient, Refusal};
 pub use recorded::{Log, Recorded, RecordedEvent};
+pub use rows::{Histogram, NewRow};
 pub use session::{Session, SessionError};
 pub use update::{
     Control, EventParam, EventValue, Identity, ParamId, SampleValue, Service, Update,

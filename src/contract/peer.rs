@@ -4,20 +4,27 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::sums::Sums;
 use super::{
-    Control, EventParam, Held, Identity, ParamId, Recipient, Refusal, SampleValue, Update,
+    Control, EventParam, Held, Histogram, Identity, NewRow, ParamId, Recipient, Refusal,
+    SampleValue, Update,
 };
 use crate::events::{Batch, Later};
 use crate::model::{
-    Condition, ControlId, Departure, EventKindId, InDom, MetricDef, MetricItem, MetricSpec, Now,
-    Pmid, RowItem, Semantics, Stamp, TableId, Value, ValueType,
+    Condition, ControlId, Departure, EventKindId, HeapSize, InDom, MetricDef, MetricItem,
+    MetricSpec, Now, Pmid, RowItem, Semantics, Stamp, TableId, Value, ValueType,
 };
 
 /// A peer: its values, rows and records lead to the store. No call blocks on a peer or on PCP.
 ///
 /// Metrics are named by the items of the source's table; dynamic metrics and rows by slots, which are the
 /// session's own numbers: small, dense, never reused.
-pub struct Peer(Box<dyn Recipient>);
+///
+/// What is added is kept until the session's call ends, so that the store has one sum of many events.
+pub struct Peer {
+    to: Box<dyn Recipient>,
+    sums: Sums,
+}
 
 impl fmt::Debug for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,17 +37,25 @@ impl Peer {
     /// A peer of a recipient.
     #[must_use]
     pub fn new(recipient: impl Recipient + 'static) -> Self {
-        Self(Box::new(recipient))
+        Self { to: Box::new(recipient), sums: Sums::default() }
+    }
+
+    /// A peer whose recipient is told each count at once, for tests.
+    #[must_use]
+    pub(super) fn direct(recipient: impl Recipient + 'static) -> Self {
+        Self { to: Box::new(recipient), sums: Sums::direct() }
     }
 
     #[inline]
     fn tell(&mut self, update: Update<'_>) {
-        self.0.update(update);
+        self.to.update(update);
     }
 
     /// The peer is identified. Of what was said before only counts are kept. It may be said again when
     /// more is known, or when the peer was refused.
     pub fn is(&mut self, identity: Identity) {
+        // Rows have its name.
+        self.sums.free(&mut *self.to);
         self.tell(Update::Identity(identity));
     }
 
@@ -75,7 +90,7 @@ impl Peer {
     /// Adds to a counter; the count continues when the same peer reconnects.
     #[inline]
     pub fn add(&mut self, item: MetricItem, more: u64) {
-        self.tell(Update::Count { item, more });
+        self.sums.add(item, more, &mut *self.to);
     }
 
     /// Sets a value.
@@ -95,6 +110,11 @@ impl Peer {
             Some(value) => self.set(item, value),
             None => self.unset(item),
         }
+    }
+
+    /// A value of which the largest of the last minute is shown.
+    pub fn longest(&mut self, item: MetricItem, value: u64) {
+        self.sums.longest(item, value, &mut *self.to);
     }
 
     /// Starts all counters of `metrics` at 0: a counter without a value would look like an unknown one.
@@ -155,6 +175,7 @@ impl Peer {
     /// peers it is `PEER::KEY`, with the peer's own name before it, which the session writes. `None`: the row
     /// `other`.
     pub fn row(&mut self, table: TableId, slot: u32, key: Option<&str>) {
+        self.sums.flush_table(table, &mut *self.to);
         self.tell(Update::Row { table, slot, key });
     }
 
@@ -168,13 +189,46 @@ impl Peer {
     /// of [`ValueSource::Members`](crate::model::ValueSource). A peer is a member of one row of a table;
     /// the session repeats this about once a second, since the row may have lost or got its instance.
     pub fn row_member(&mut self, table: TableId, slot: u32) {
+        // What it counts may give the row an instance.
+        self.sums.flush_table(table, &mut *self.to);
         self.tell(Update::RowMember { table, slot });
     }
 
     /// Adds to a cell of a row.
     #[inline]
     pub fn row_add(&mut self, slot: u32, item: RowItem, more: u64) {
-        self.tell(Update::RowCount { slot, item, more });
+        self.sums.row_add(slot, item, more, &mut *self.to);
+    }
+
+    /// Adds to counters of the row of a key, in a table whose slots are all numbered by this. `hash` is of the
+    /// key; `bind` names the row when it is new here. The first item ranks the rows.
+    #[inline]
+    pub fn count_row<const N: usize>(
+        &mut self,
+        items: &[RowItem; N],
+        hash: u64,
+        more: [u64; N],
+        bind: impl FnOnce(NewRow<'_>),
+    ) {
+        let slot = self.sums.slot(items, hash, &mut *self.to, bind);
+        for (item, more) in items.iter().zip(more) {
+            if more > 0 {
+                self.sums.row_add(slot, *item, more, &mut *self.to);
+            }
+        }
+    }
+
+    /// Adds 1 to the range of a value.
+    pub fn count_range(&mut self, histogram: &Histogram, value: u64) {
+        let Histogram { edges, item, names } = *histogram;
+        let table = item.table();
+        if self.sums.binds(table, &*self.to) {
+            for (slot, key) in (0..).zip(names()) {
+                self.tell(Update::Row { table, slot, key: Some(&key) });
+            }
+        }
+        let range = edges.partition_point(|edge| *edge <= value).saturating_sub(1);
+        self.row_add(u32::try_from(range).unwrap_or_default(), item, 1);
     }
 
     /// Sets a cell of a row, one that is no counter, to the bits of a value in the type of its metric. The
@@ -206,12 +260,16 @@ impl Peer {
 
     /// Unbinds all slots of a table: the session numbers them anew.
     pub fn free_rows(&mut self, table: TableId) {
+        self.sums.flush_table(table, &mut *self.to);
+        self.sums.forget_table(table);
         self.tell(Update::FreeRows { table });
     }
 
     /// Removes the rows of the peer in a table of peers, and unbinds all slots. A row of the same key begins
     /// at 0.
     pub fn forget_rows(&mut self, table: TableId) {
+        self.sums.flush_table(table, &mut *self.to);
+        self.sums.forget_table(table);
         self.tell(Update::ForgetRows { table });
     }
 }
@@ -235,38 +293,38 @@ impl Peer {
     /// room for such a metric, or no peer yet.
     #[must_use]
     pub fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
-        self.0.param(id)
+        self.to.param(id)
     }
 
     /// The records of a kind that wait for the end of the session's call, for one more that the source
     /// packs itself; `None`: the source has no such kind.
     #[inline]
     pub fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch> {
-        self.0.batch(kind)
+        self.to.batch(kind)
     }
 
     /// Appends records that the source has packed to the event stream `kind`; the batch is then empty.
     pub fn append(&mut self, kind: EventKindId, records: &mut Batch) {
-        self.0.append(kind, records);
+        self.to.append(kind, records);
     }
 
     /// Whether [`Self::append_later`] takes records of a kind for which `own` bytes are kept, and `shared`
     /// bytes that other records may need too.
     #[must_use]
     pub fn keeps(&self, kind: EventKindId, own: usize, shared: usize) -> bool {
-        self.0.keeps(kind, own, shared)
+        self.to.keeps(kind, own, shared)
     }
 
     /// Appends records that are packed when somebody reads them to the event stream `kind`.
     pub fn append_later(&mut self, kind: EventKindId, records: Later) {
-        self.0.append_later(kind, records);
+        self.to.append_later(kind, records);
     }
 
     /// Whether somebody reads the records of a kind, for records that are made only then. The first one is
     /// made in any case: a reader comes to a stream that is there.
     #[must_use]
     pub fn is_watched(&self, kind: EventKindId) -> bool {
-        self.0.is_watched(kind)
+        self.to.is_watched(kind)
     }
 }
 
@@ -274,59 +332,64 @@ impl Peer {
 impl Peer {
     /// Sets the time of what follows; what was said before has ended one piece of work.
     pub fn at(&mut self, now: Now) {
-        self.0.flush();
-        self.0.set_now(now);
+        self.flush();
+        self.set_now(now);
     }
 
     /// Sets the time of what follows.
     pub fn set_now(&mut self, now: Now) {
-        self.0.set_now(now);
+        self.sums.set_now(now.monotonic);
+        self.to.set_now(now);
     }
 
-    /// Ends the session's call: the records of [`Self::event`] reach their streams.
+    /// Ends the session's call: what was counted reaches the store, and the records of [`Self::event`] their
+    /// streams.
     pub fn flush(&mut self) {
-        self.0.flush();
+        self.sums.flush(&mut *self.to);
+        self.to.flush();
     }
 
     /// Counts the bytes of the peer's connection.
     pub fn count_io(&mut self, read: usize, written: usize) {
-        self.0.count_io(read, written);
+        self.to.count_io(read, written);
     }
 
     /// Bytes that are used for it here, and as `shared` those in the store.
     #[must_use]
     pub fn held(&self) -> Held {
-        self.0.held()
+        let Held { own, shared } = self.to.held();
+        Held { own: own + self.sums.heap_size(), shared }
     }
 
     /// The peer's name among the agents; `None`: it is not shown, or not yet.
     #[must_use]
     pub fn name(&self) -> Option<String> {
-        self.0.name()
+        self.to.name()
     }
 
     /// The limit that turned the peer away, or that it has reached since: the connection must be closed,
     /// or its identity said again later.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
-        self.0.refusal()
+        self.to.refusal()
     }
 
     /// A limit turned the peer away: what is reported is dropped. The identity may be said again.
     #[must_use]
     pub fn refused(&self) -> bool {
-        self.refusal().is_some() && !self.0.is_shown()
+        self.refusal().is_some() && !self.to.is_shown()
     }
 
     /// Requests of users to this peer since the last call, oldest first.
     #[must_use]
     pub fn requests(&mut self) -> Vec<Control> {
-        self.0.requests()
+        self.to.requests()
     }
 
     /// Ends the peer's connection. `fault`: the peer caused the end by a fault.
     pub fn finish(&mut self, fault: bool, departure: Departure) {
-        self.0.finish(fault, departure);
+        self.sums.free(&mut *self.to);
+        self.to.finish(fault, departure);
     }
 
     /// Ends the peer's connection without a fault.

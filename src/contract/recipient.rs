@@ -2,7 +2,7 @@
 
 use super::{Control, ParamId, Update};
 use crate::events::{Batch, Later};
-use crate::model::{Departure, EventKindId, Now, Pmid, ValueType};
+use crate::model::{Departure, EventKindId, Now, Pmid, TableId, ValueType};
 
 /// Bytes that a session uses, counted by the capacities of its collections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Refusal {
 pub trait Recipient: Send {
     /// Applies what is said by a method of [`Peer`](super::Peer) that has no counterpart here.
     fn update(&mut self, update: Update<'_>);
+    /// Cells of a row of a table.
+    fn row_cells(&self, table: TableId) -> u16;
     fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)>;
     fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch>;
     fn append(&mut self, kind: EventKindId, records: &mut Batch);

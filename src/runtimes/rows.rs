@@ -25,6 +25,26 @@ pub(crate) struct Layout<const N: usize> {
     pub(crate) label: &'static str,
 }
 
+impl<const N: usize> Layout<N> {
+    /// Adds to the sums of the row of a key. `name` writes the key for its row.
+    #[inline]
+    #[allow(dead_code, reason = "sources move to it one by one")]
+    pub(crate) fn count(
+        &self,
+        owner: &str,
+        hash: u64,
+        more: [u64; N],
+        peer: &mut Peer,
+        name: impl FnOnce(&mut String),
+    ) {
+        peer.count_row(&self.items, hash, more, |row| {
+            let mut key = String::new();
+            name(&mut key);
+            row.of_process(owner, self.label, &clean(&key));
+        });
+    }
+}
+
 /// Slot of the row for the keys beyond [`SLOTS`], until the next report.
 const REST: u32 = 0;
 

@@ -12,7 +12,9 @@ pub use log::{Log, RecordedEvent};
 use super::{Control, Held, Identity, ParamId, Peer, PeerMaker, Recipient, Refusal, Update};
 use crate::catalogue::SourceTable;
 use crate::events::{Batch, Later};
-use crate::model::{Departure, EventKindId, MetricItem, Now, Pmid, RowItem, Value, ValueType};
+use crate::model::{
+    Departure, EventKindId, MetricItem, Now, Pmid, RowItem, TableId, Value, ValueType,
+};
 
 /// A peer whose values, rows and records are kept as the store would keep them. It is used where a
 /// [`Peer`] is.
@@ -41,6 +43,12 @@ impl Recorded {
     #[must_use]
     pub fn peer(&self) -> Peer {
         handle(&self.log)
+    }
+
+    /// One more peer, which keeps what it counts until the end of a call, as those of the store.
+    #[must_use]
+    pub fn peer_with_sums(&self) -> Peer {
+        Peer::new(Handle::new(&self.log))
     }
 
     /// Makes such peers.
@@ -142,16 +150,9 @@ impl DerefMut for Recorded {
     }
 }
 
+/// What a peer counts is told at once: a test looks at it between its calls.
 fn handle(log: &Arc<RwLock<Log>>) -> Peer {
-    Peer::new(Handle {
-        log: Arc::clone(log),
-        refusal: None,
-        is_shown: false,
-        name: None,
-        batches: Vec::new(),
-        defined: HashSet::new(),
-        slots: Slots::new(),
-    })
+    Peer::direct(Handle::new(log))
 }
 
 /// The recipient of one peer.
@@ -168,6 +169,18 @@ struct Handle {
 }
 
 impl Handle {
+    fn new(log: &Arc<RwLock<Log>>) -> Self {
+        Self {
+            log: Arc::clone(log),
+            refusal: None,
+            is_shown: false,
+            name: None,
+            batches: Vec::new(),
+            defined: HashSet::new(),
+            slots: Slots::new(),
+        }
+    }
+
     fn log(&self) -> RwLockWriteGuard<'_, Log> {
         self.log.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,6 +222,10 @@ impl Recipient for Handle {
         std::mem::swap(&mut log.slots, &mut slots);
         drop(log);
         self.slots = slots;
+    }
+
+    fn row_cells(&self, table: TableId) -> u16 {
+        self.log().table.row_layout(table).cells
     }
 
     fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {

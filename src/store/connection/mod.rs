@@ -286,6 +286,10 @@ impl Recipient for Connection {
         }
     }
 
+    fn row_cells(&self, table: TableId) -> u16 {
+        self.table.row_layout(table).cells
+    }
+
     fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
         target(&self.table, self.store.domain(), &self.slots, id)
     }

@@ -176,6 +176,7 @@ fn a_shared_row_is_raised_and_set_by_all() {
             session.row_max(0, BUCKET_MAX, value);
             session.row_add(0, BUCKET_COUNT, 1);
         }
+        session.flush();
     }
     assert_eq!((row.cells.get(9), row.cells.get(0)), (Some(9), Some(4)));
     let now = Duration::from_secs(100);
@@ -288,6 +289,7 @@ fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
         session.row(BUCKET, slot, Some(&key));
         session.row_max(slot, BUCKET_MAX, u64::from(slot));
         session.row_add(slot, BUCKET_COUNT, 10);
+        session.flush();
     }
     let other = row(None);
     assert_eq!(other.cells.get(9), Some(39));
@@ -295,6 +297,7 @@ fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
     session.row_labels(BUCKET, 39, labels);
     assert_eq!(other.labels(), []);
     session.row_add(39, BUCKET_COUNT, 100);
+    session.flush();
     assert!(x.gone() && row(Some("key39")).cells.get(9).is_none());
     session.row_max(0, BUCKET_MAX, 100);
     assert_eq!((x.cells.get(9), other.cells.get(9)), (Some(7), Some(100)));

@@ -1,0 +1,283 @@
+//! What is counted for one peer between two flushes: the store is told once for each sum of a turn.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+
+use super::longest::Longest;
+use super::{NewRow, Recipient, Update};
+use crate::heap_size;
+use crate::model::{MetricItem, RowItem, STATIC_ITEMS, TableId};
+
+/// Time without a count after which the memory is freed: most peers are idle.
+const IDLE: Duration = Duration::from_secs(15);
+/// Keys of one table that have slots at the same time. When there are more, all are bound anew: which of
+/// them have rows of their own is the store's decision.
+const KEYS: usize = 1000;
+/// Slot of the row for the keys beyond [`KEYS`], until the next flush.
+const REST: u32 = 0;
+
+thread_local! {
+    /// The counters of the next peer that counts: none has any between its turns.
+    static SPARE: Cell<Option<Box<Counters>>> = const { Cell::new(None) };
+}
+
+/// Sums by item.
+#[derive(Debug)]
+struct Counters {
+    sums: [u64; STATIC_ITEMS as usize],
+    /// A bit for each item that has one.
+    touched: u128,
+}
+
+impl Counters {
+    fn tell(&mut self, to: &mut dyn Recipient) {
+        let mut left = std::mem::take(&mut self.touched);
+        while left != 0 {
+            let number = left.trailing_zeros();
+            left &= left - 1;
+            let more = self.sums.get_mut(number as usize).map(std::mem::take).unwrap_or_default();
+            #[expect(clippy::cast_possible_truncation, reason = "below 128")]
+            let item = MetricItem::new(number as u16);
+            to.update(Update::Count { item, more });
+        }
+    }
+}
+
+fn spare() -> Box<Counters> {
+    SPARE
+        .take()
+        .unwrap_or_else(|| Box::new(Counters { sums: [0; STATIC_ITEMS as usize], touched: 0 }))
+}
+
+/// Sums of the rows of one table, by slot.
+#[derive(Debug, Default)]
+struct Rows {
+    /// Cells of a row.
+    cells: usize,
+    /// All cells of slot 0, of slot 1, ...
+    sums: Vec<u64>,
+    /// A bit for each cell of a slot that has a sum.
+    marks: Vec<u32>,
+    /// Slots with marks.
+    touched: Vec<u32>,
+    /// The slots of keys, by their hashes.
+    keys: HashMap<u64, u32, RandomState>,
+    /// The row of the rest, or the rows of a fixed list, are bound.
+    bound: bool,
+}
+
+heap_size!(Rows { sums, marks, touched, keys });
+
+impl Rows {
+    #[inline]
+    fn add(&mut self, slot: u32, item: RowItem, more: u64) {
+        let at = slot as usize;
+        if self.marks.len() <= at {
+            self.marks.resize(at + 1, 0);
+            self.sums.resize((at + 1) * self.cells, 0);
+        }
+        let cell = usize::from(item.get());
+        if let (Some(marks), Some(sum), true) =
+            (self.marks.get_mut(at), self.sums.get_mut(at * self.cells + cell), cell < self.cells)
+        {
+            if *marks == 0 {
+                self.touched.push(slot);
+            }
+            *marks |= 1 << cell;
+            *sum = sum.wrapping_add(more);
+        }
+    }
+
+    /// Tells the sums of a table.
+    fn tell(&mut self, table: TableId, to: &mut dyn Recipient) {
+        for slot in self.touched.drain(..) {
+            let at = slot as usize;
+            let mut left = self.marks.get_mut(at).map(std::mem::take).unwrap_or_default();
+            while left != 0 {
+                let cell = left.trailing_zeros();
+                left &= left - 1;
+                let sum = self.sums.get_mut(at * self.cells + cell as usize).map(std::mem::take);
+                #[expect(clippy::cast_possible_truncation, reason = "below 32")]
+                let item = RowItem::new(table, cell as u16);
+                to.update(Update::RowCount { slot, item, more: sum.unwrap_or_default() });
+            }
+        }
+    }
+
+    /// Slots have been bound to rows here.
+    fn has_slots(&self) -> bool {
+        self.bound || !self.keys.is_empty()
+    }
+}
+
+/// The sums of one peer since the last flush, and which keys have slots.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    /// The recipient is told each count at once.
+    direct: bool,
+    counters: Option<Box<Counters>>,
+    /// By table.
+    rows: Vec<Option<Box<Rows>>>,
+    longest: Vec<Longest>,
+    /// Something was counted since the last flush.
+    dirty: bool,
+    now: Duration,
+    /// When something was counted last.
+    used: Duration,
+}
+
+heap_size!(Sums { rows, longest, each rows });
+
+impl Sums {
+    /// Sums that tell each count at once.
+    pub(super) fn direct() -> Self {
+        Self { direct: true, ..Self::default() }
+    }
+
+    pub(super) const fn set_now(&mut self, now: Duration) {
+        self.now = now;
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, item: MetricItem, more: u64, to: &mut dyn Recipient) {
+        if self.direct {
+            return to.update(Update::Count { item, more });
+        }
+        self.dirty = true;
+        let counters = self.counters.get_or_insert_with(spare);
+        if let Some(sum) = counters.sums.get_mut(usize::from(item.get())) {
+            *sum = sum.wrapping_add(more);
+            counters.touched |= 1 << item.get();
+        }
+    }
+
+    #[inline]
+    pub(super) fn row_add(&mut self, slot: u32, item: RowItem, more: u64, to: &mut dyn Recipient) {
+        if self.direct {
+            return to.update(Update::RowCount { slot, item, more });
+        }
+        self.dirty = true;
+        self.rows(item.table(), to).add(slot, item, more);
+    }
+
+    /// The slot of the row of a key, which is bound if it is new.
+    #[inline]
+    pub(super) fn slot<const N: usize>(
+        &mut self,
+        items: &[RowItem; N],
+        hash: u64,
+        to: &mut dyn Recipient,
+        bind: impl FnOnce(NewRow<'_>),
+    ) -> u32 {
+        const { assert!(N > 0, "a row has a counter") };
+        let Some(table) = items.first().map(|item| item.table()) else { return REST };
+        let rows = self.rows(table, to);
+        if let Some(slot) = rows.keys.get(&hash) {
+            return *slot;
+        }
+        let is_rest = rows.keys.len() >= KEYS;
+        if is_rest && std::mem::replace(&mut rows.bound, true) {
+            return REST;
+        }
+        let slot = if is_rest { REST } else { u32::try_from(rows.keys.len() + 1).unwrap_or(REST) };
+        if !is_rest {
+            rows.keys.insert(hash, slot);
+        }
+        bind(NewRow { to, table, slot, is_rest });
+        for item in items {
+            to.update(Update::RowCount { slot, item: *item, more: 0 });
+        }
+        slot
+    }
+
+    /// Whether the rows of a fixed list were not bound yet: they are from now on.
+    pub(super) fn binds(&mut self, table: TableId, to: &dyn Recipient) -> bool {
+        !std::mem::replace(&mut self.rows(table, to).bound, true)
+    }
+
+    /// The slots of a table are about to lead elsewhere.
+    pub(super) fn flush_table(&mut self, table: TableId, to: &mut dyn Recipient) {
+        if let Some(Some(rows)) = self.rows.get_mut(table.index()) {
+            rows.tell(table, to);
+        }
+    }
+
+    /// The slots of a table are free.
+    pub(super) fn forget_table(&mut self, table: TableId) {
+        self.rows.get_mut(table.index()).into_iter().for_each(|rows| *rows = None);
+    }
+
+    /// A value of which the largest of the last minute is shown.
+    pub(super) fn longest(&mut self, item: MetricItem, value: u64, to: &mut dyn Recipient) {
+        self.dirty = true;
+        let at = self.longest.iter().position(|longest| longest.item == item);
+        let at = at.unwrap_or_else(|| {
+            self.longest.push(Longest::new(item));
+            self.longest.len() - 1
+        });
+        let Some(longest) = self.longest.get_mut(at) else { return };
+        longest.add(value, self.now);
+        if self.direct {
+            longest.tell(self.now, to);
+        }
+    }
+
+    /// Tells all sums. Frees memory when nothing was counted for some time.
+    #[inline]
+    pub(super) fn flush(&mut self, to: &mut dyn Recipient) {
+        if !self.longest.is_empty() {
+            let now = self.now;
+            self.longest.retain_mut(|longest| longest.tell(now, to));
+        }
+        if std::mem::take(&mut self.dirty) {
+            self.used = self.now;
+            self.tell(to);
+        } else if !self.rows.is_empty() && self.now.saturating_sub(self.used) >= IDLE {
+            self.free(to);
+        }
+    }
+
+    fn tell(&mut self, to: &mut dyn Recipient) {
+        if let Some(mut counters) = self.counters.take() {
+            counters.tell(to);
+            SPARE.set(Some(counters));
+        }
+        for (table, rows) in (0..).map(TableId::new).zip(&mut self.rows) {
+            let Some(some) = rows else { continue };
+            some.tell(table, to);
+            if some.keys.len() >= KEYS {
+                to.update(Update::FreeRows { table });
+                *rows = None;
+            }
+        }
+    }
+
+    /// Tells all sums and forgets the slots of keys: they are bound anew when they count again.
+    pub(super) fn free(&mut self, to: &mut dyn Recipient) {
+        self.tell(to);
+        for (table, rows) in (0..).map(TableId::new).zip(std::mem::take(&mut self.rows)) {
+            if rows.is_some_and(|rows| rows.has_slots()) {
+                to.update(Update::FreeRows { table });
+            }
+        }
+    }
+
+    fn rows(&mut self, table: TableId, to: &dyn Recipient) -> &mut Rows {
+        let at = table.index();
+        if self.rows.len() <= at {
+            self.rows.resize_with(at + 1, || None);
+        }
+        #[expect(clippy::indexing_slicing, reason = "there are that many")]
+        let rows = &mut self.rows[at];
+        rows.get_or_insert_with(|| {
+            Box::new(Rows { cells: usize::from(to.row_cells(table)), ..Rows::default() })
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "sums_tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! A peer that keeps sums and one whose recipient is told at once end with the same.
+
+use std::time::Duration;
+
+use crate::catalogue::SourceTable;
+use crate::catalogue::testkit::{self, BUCKET_COUNT, STREAM, STREAM_BYTES};
+use crate::contract::{Histogram, Identity, Peer, Recorded};
+use crate::model::{Departure, MetricItem, Now};
+
+const ITEM: MetricItem = MetricItem::new(0);
+const EDGES: [u64; 2] = [0, 1];
+const HISTOGRAM: Histogram =
+    Histogram { edges: &EDGES, item: BUCKET_COUNT, names: || vec!["0-1".into(), "1-inf".into()] };
+
+fn table() -> SourceTable {
+    *testkit::catalogue().source(testkit::SHOP).unwrap()
+}
+
+fn at(seconds: u64) -> Now {
+    Now { monotonic: Duration::from_secs(seconds), ..Now::default() }
+}
+
+fn identity(name: &str) -> Identity {
+    Identity { name: name.into(), ..Identity::default() }
+}
+
+/// Counts in the row of a key.
+fn count(peer: &mut Peer, owner: &str, key: u64, more: u64) {
+    peer.count_row(&[STREAM_BYTES], key, [more], |row| {
+        row.of_process(owner, "stream", &key.to_string());
+    });
+}
+
+#[test]
+fn sums_are_told_once_a_turn() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.is(identity("p"));
+    let before = seen.log().updates;
+    (0..1000).for_each(|n| peer.add(ITEM, n));
+    assert_eq!((seen.count(ITEM), seen.log().updates), (0, before));
+    peer.flush();
+    assert_eq!((seen.count(ITEM), seen.log().updates), (499_500, before + 1));
+    peer.flush();
+    assert_eq!(seen.log().updates, before + 1, "nothing is told twice");
+    peer.add(ITEM, 0);
+    peer.finish(false, Departure::regular("test"));
+    assert_eq!(seen.log().updates, before + 2, "a counter of 0 exists");
+}
+
+#[test]
+fn more_keys_than_slots_are_bound_anew() {
+    let (told, kept) = (Recorded::new(&table()), Recorded::new(&table()));
+    let mut peers = [told.peer(), kept.peer_with_sums()];
+    let mut random = 1_u64;
+    for second in 0..3000 {
+        for peer in &mut peers {
+            peer.at(at(second / 50));
+        }
+        for _ in 0..5 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let key = (random >> 33) % 1500;
+            peers.iter_mut().for_each(|peer| count(peer, "p", key, key + 1));
+            peers.iter_mut().for_each(|peer| peer.count_range(&HISTOGRAM, key % 3));
+        }
+    }
+    for mut peer in peers {
+        peer.finish(false, Departure::regular("test"));
+    }
+    let sum = |seen: &Recorded| seen.rows(STREAM_BYTES).values().sum::<u64>();
+    assert_eq!(sum(&told), sum(&kept));
+    assert_eq!(told.rows(BUCKET_COUNT), kept.rows(BUCKET_COUNT));
+    assert!(kept.rows(STREAM_BYTES).len() > 1000, "{}", kept.rows(STREAM_BYTES).len());
+}
+
+#[test]
+fn an_idle_peer_has_no_memory_and_its_rows_stay() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.at(at(1));
+    count(&mut peer, "p", 7, 3);
+    peer.at(at(2));
+    assert!(peer.held().own > 0);
+    peer.at(at(16));
+    peer.at(at(18));
+    peer.at(at(18));
+    assert_eq!(peer.held().own, 0);
+    count(&mut peer, "p", 7, 4);
+    peer.flush();
+    assert_eq!(seen.counted(STREAM_BYTES), [("7".into(), 7)].into());
+}
+
+#[test]
+fn rows_follow_the_name() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.is(identity("a"));
+    count(&mut peer, "a", 7, 3);
+    peer.is(identity("b"));
+    count(&mut peer, "b", 7, 4);
+    peer.flush();
+    assert_eq!(seen.counted(STREAM_BYTES), [("7".into(), 4)].into());
+}
+
+#[test]
+fn slots_that_lead_elsewhere_take_their_sums_along() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.row(STREAM, 0, Some("p::a"));
+    peer.row_add(0, STREAM_BYTES, 1);
+    peer.row(STREAM, 0, Some("p::b"));
+    peer.row_add(0, STREAM_BYTES, 2);
+    peer.free_rows(STREAM);
+    peer.row(STREAM, 0, Some("p::c"));
+    peer.row_add(0, STREAM_BYTES, 4);
+    peer.flush();
+    let rows = [("a".into(), 1), ("b".into(), 2), ("c".into(), 4)];
+    assert_eq!(seen.counted(STREAM_BYTES), rows.into());
+}
+
+#[test]
+fn the_longest_is_of_the_last_minute() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    let mut longest = |second: u64, value: Option<u64>| {
+        peer.at(at(second));
+        value.into_iter().for_each(|value| peer.longest(ITEM, value));
+        peer.flush();
+        seen.number(ITEM)
+    };
+    assert_eq!(longest(5, Some(40)), Some(40));
+    assert_eq!(longest(21, Some(30)), Some(40));
+    assert_eq!(longest(59, None), Some(40));
+    assert_eq!(longest(61, None), Some(30));
+    assert_eq!(longest(81, None), None);
+    assert_eq!(longest(82, Some(1)), Some(1));
+    assert_eq!(longest(9_000_000, Some(2)), Some(2));
+}
