@@ -84,7 +84,7 @@ fn count(bencher: Bencher<'_, '_>, captures: &[&str]) {
                 let decoded = clr::decode(*id, *version, 8, payload).unwrap();
                 black_box(meter.clr(at, &decoded, &mut peer));
             }
-            meter.report(&mut peer);
+            peer.flush();
         }
     });
 }

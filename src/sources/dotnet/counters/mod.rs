@@ -107,7 +107,7 @@ impl Counters {
     ) -> Option<()> {
         let reading = Reading::of(&event.event_type.fields, event.payload)?;
         let provider = &event.event_type.provider;
-        self.providers.report(now, provider, &reading, &mut self.names, meter, peer);
+        self.providers.read(now, provider, &reading, &mut self.names, meter, peer);
         Some(())
     }
 

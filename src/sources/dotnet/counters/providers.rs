@@ -77,8 +77,8 @@ enum More {
 }
 
 impl Providers {
-    /// Applies a report.
-    pub(super) fn report(
+    /// Applies a reading.
+    pub(super) fn read(
         &mut self,
         now: Duration,
         provider: &str,

@@ -1,14 +1,15 @@
-//! The sums of one process, from its events and counters (docs/protocols/dotnet.md 6).
+//! The metrics of one process, from its events and counters (docs/protocols/dotnet.md 6). The peer keeps
+//! sums; what is here waits for another event, for a counter, or for a second to pass.
 //!
 //! ```text
-//!  Decoded, At ─▶ Meter ─▶ sums ─▶ gc ─▶ heap     collections and pauses matched
-//!                   │       └──▶ rows             types, locks, tiers, waits
-//!  Counter ─────────┴─────────▶ system            System.Runtime
+//!  Decoded, At ─▶ Meter ─▶ sums ─┬─▶ gc          collections and pauses matched
+//!                   │            ├─▶ pairs       methods, locks, waits
+//!  Counter ─────────┴─▶ system ◀─┴─▶ generations
 //! ```
 
 mod gc;
-mod heap;
-mod rows;
+mod generations;
+mod pairs;
 mod sums;
 mod system;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use crate::contract::Peer;
 use crate::meter::MergedLatency;
 use crate::model::{MetricItem, Stamp};
 use sums::Sums;
-use system::{OfGeneration, Report, System};
+use system::System;
 
 /// Time without an event after which memory is freed: most processes are idle.
 const IDLE: Duration = Duration::from_secs(15);
@@ -49,8 +50,6 @@ const TOTALS: usize = 2;
 /// The metrics of one process. They go on when another session with it begins.
 #[derive(Debug)]
 pub struct Meter {
-    settings: Settings,
-    name: Box<str>,
     system: System,
     /// None while the process is idle.
     sums: Option<Box<Sums>>,
@@ -62,16 +61,14 @@ pub struct Meter {
     last: Duration,
 }
 
-crate::heap_size!(Meter { name, sums });
+crate::heap_size!(Meter { system, sums });
 
 impl Meter {
     /// A meter without values.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
-            settings,
-            name: Box::default(),
-            system: System::default(),
+            system: System::new(settings),
             sums: None,
             assemblies: 0,
             active: false,
@@ -81,9 +78,9 @@ impl Meter {
 
     /// The peer is identified. `name`: the instance name.
     pub fn start(&mut self, name: &str, peer: &mut Peer) {
-        self.name = name.into();
+        self.system.start(name);
         peer.start_counters(m::METRICS);
-        let Settings { no_counters, from_start, .. } = self.settings;
+        let Settings { no_counters, from_start, .. } = self.system.settings;
         let absent = match (no_counters, from_start) {
             (true, true) => 0,
             (true, false) => COUNTED.len(),
@@ -96,9 +93,9 @@ impl Meter {
 
     /// Another stream begins: what the one before left open will not end. Sums go on.
     pub fn stream(&mut self, settings: Settings, peer: &mut Peer) {
-        let before = std::mem::replace(&mut self.settings, settings);
+        let before = std::mem::replace(&mut self.system.settings, settings);
         let changes = settings.no_counters != before.no_counters && !settings.from_start;
-        if changes && !self.name.is_empty() {
+        if changes && !self.system.name.is_empty() {
             for (number, item) in COUNTED.into_iter().enumerate() {
                 if settings.no_counters {
                     peer.unset(item);
@@ -113,11 +110,6 @@ impl Meter {
         }
     }
 
-    /// Adds to a static counter, with the next report.
-    pub(crate) fn add(&mut self, item: MetricItem, more: u64) {
-        self.sums.get_or_insert_default().figures.add(item, more);
-    }
-
     /// Counts an event of the runtime.
     #[inline(always)]
     pub fn clr<'a>(
@@ -127,30 +119,26 @@ impl Meter {
         peer: &mut Peer,
     ) -> Option<Occurrence<'a>> {
         self.active = true;
-        let sums = self.sums.get_or_insert_default();
         match event {
             Decoded::Known => None,
             Decoded::WorkerStart { active, .. }
             | Decoded::WorkerStop { active, .. }
             | Decoded::WorkerWait { active, .. } => {
-                sums.pool_threads = Some(*active);
+                self.system.pool_threads(*active, peer);
                 None
             }
             Decoded::AssemblyLoad { name, .. } => {
                 self.assemblies = self.assemblies.saturating_add(1);
+                self.system.assemblies(self.assemblies, peer);
                 Some(Occurrence::Assembly { name: *name })
             }
             Decoded::AssemblyUnload { .. } => {
                 self.assemblies = self.assemblies.saturating_sub(1);
+                self.system.assemblies(self.assemblies, peer);
                 None
             }
-            event => sums.event(&self.name, at, event, peer),
+            event => self.sums.get_or_insert_default().event(at, event, &mut self.system, peer),
         }
-    }
-
-    /// An event whose payload is shorter than its layout.
-    pub fn bad(&mut self) {
-        self.add(m::BAD, 1);
     }
 
     /// A counter of System.Runtime was reported: `value` is its mean, or its increment since its
@@ -163,53 +151,31 @@ impl Meter {
         interval: f64,
         peer: &mut Peer,
     ) {
-        let report = Report { now, counter, value, interval };
-        // Most processes are idle: they have no sums.
-        match self.system.report(report, self.settings.runtime_events, peer) {
-            Some(OfGeneration::Collections(generation, more)) => {
-                self.sums.get_or_insert_default().heap.count(generation, more);
-            }
-            Some(OfGeneration::Size(generation, size)) => {
-                let sums = self.sums.get_or_insert_default();
-                if !sums.has_sizes {
-                    sums.heap.size(generation, size);
-                }
-            }
-            None => {}
-        }
-    }
-
-    /// Reports the sums since the last report: at the end of a batch of events.
-    pub fn report(&mut self, peer: &mut Peer) {
-        let Self { settings, name, system, sums, assemblies, .. } = self;
-        let Some(sums) = sums else { return };
-        let assemblies = settings.from_start.then_some(*assemblies);
-        sums.settle(settings.no_counters, system, assemblies, peer);
-        sums.report(name, peer);
+        // Most processes are idle: they need no sums for that.
+        self.system.counter((now, interval), counter, value, peer);
     }
 
     /// A second has passed. `now`: the monotonic clock.
     /// `service`: pauses of all processes of the program, to which those of this one are added.
     pub fn tick(&mut self, now: Duration, service: Option<&MergedLatency>, peer: &mut Peer) {
-        self.report(peer);
         self.system.tick(now, peer);
         if std::mem::take(&mut self.active) {
             self.last = now;
         }
         let idle = now.saturating_sub(self.last) >= IDLE;
-        let Some(sums) = &mut self.sums else { return };
-        sums.pauses.tick(now, service, peer);
         if idle {
-            sums.clear(&self.name, peer);
-            if sums.is_empty() {
-                self.sums = None;
-            }
+            self.system.generations.free(peer);
+        }
+        if let Some(sums) = &mut self.sums
+            && sums.tick(now, service, idle)
+        {
+            self.sums = None;
         }
     }
 
     /// The stream has ended: gauges have no value until another one reports them.
     pub fn end(&mut self, peer: &mut Peer) {
-        self.report(peer);
+        self.system.settle(peer);
         self.system.silence(peer);
     }
 }

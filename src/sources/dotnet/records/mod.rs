@@ -42,10 +42,6 @@ pub struct Records {
     classes: Vec<Option<Box<Class>>>,
     definitions: Definitions,
     buffers: Buffers,
-    /// Records not made since the last report.
-    missed: u64,
-    /// Payloads shorter than their fields since the last report.
-    bad: u64,
 }
 
 crate::heap_size!(Records { waiting, threads, definitions, buffers, each classes });
@@ -62,8 +58,6 @@ impl Records {
             classes: Vec::new(),
             definitions: Definitions::default(),
             buffers: Buffers::default(),
-            missed: 0,
-            bad: 0,
         }
     }
 
@@ -88,7 +82,7 @@ impl Records {
         peer: &mut Peer,
     ) {
         let Some(kind) = writer::kind(occurrence, &self.settings) else { return };
-        if !self.allows(kind, at.stamp) {
+        if !self.allows(kind, at.stamp, peer) {
             return;
         }
         let Some(batch) = self.waiting.batch(kind) else { return };
@@ -115,7 +109,7 @@ impl Records {
         if is_message(event.event_type) {
             return self.source_message(event, stamp, peer);
         }
-        if !self.allows(m::APPLICATION, stamp) {
+        if !self.allows(m::APPLICATION, stamp, peer) {
             return;
         }
         let at = event.event_type.index as usize;
@@ -132,8 +126,9 @@ impl Records {
         if !name.is_empty() {
             Writer { batch, peer }.text(m::P_THREAD_NAME, name);
         }
-        let whole = pack(event, class, &mut self.buffers, batch, peer);
-        self.bad += u64::from(!whole);
+        if !pack(event, class, &mut self.buffers, batch, peer) {
+            peer.add(m::BAD, 1);
+        }
         self.waiting.complete(m::APPLICATION, peer);
     }
 
@@ -160,7 +155,7 @@ impl Records {
 
     /// A report about reading the process, in words.
     pub fn session_report(&mut self, stamp: Stamp, message: &str, peer: &mut Peer) {
-        if !self.allows(m::SESSION, stamp) {
+        if !self.allows(m::SESSION, stamp, peer) {
             return;
         }
         let Some(batch) = self.waiting.batch(m::SESSION) else { return };
@@ -178,7 +173,6 @@ impl Records {
     /// Appends the records that no older one can follow: after each piece of the stream.
     pub fn release_sorted(&mut self, peer: &mut Peer) {
         self.waiting.release(false, peer);
-        self.report(peer);
     }
 
     /// Appends all records: at the end of a batch, when the process has nothing more to send for
@@ -189,28 +183,20 @@ impl Records {
             self.buffers = Buffers::default();
         }
         self.waiting.release(true, peer);
-        self.report(peer);
-    }
-
-    fn report(&mut self, peer: &mut Peer) {
-        for (item, count) in [(m::MISSED, &mut self.missed), (m::BAD, &mut self.bad)] {
-            let more = std::mem::take(count);
-            if more > 0 {
-                peer.add(item, more);
-            }
-        }
     }
 
     /// Whether an event of this kind and time has a record; one that is over the rate counts as
     /// missed.
     #[inline]
-    fn allows(&mut self, kind: EventKindId, stamp: Stamp) -> bool {
+    fn allows(&mut self, kind: EventKindId, stamp: Stamp, peer: &mut Peer) -> bool {
         if !self.settings.has(kind) {
             return false;
         }
         let Some(rate) = self.rates.get_mut(kind.index()) else { return false };
         let allowed = rate.allows(stamp, self.settings.step);
-        self.missed += u64::from(!allowed);
+        if !allowed {
+            peer.add(m::MISSED, 1);
+        }
         allowed
     }
 }

@@ -225,8 +225,6 @@ pub(super) struct Fed {
     /// Newest times at the last two ticks: what is older was received two seconds ago.
     newest: Stamp,
     marks: [Stamp; 2],
-    unknown: u64,
-    bad: u64,
 }
 
 /// An event that waits.
@@ -266,8 +264,6 @@ impl Fed {
             payloads: Vec::new(),
             newest: Stamp::default(),
             marks: [Stamp::default(); 2],
-            unknown: 0,
-            bad: 0,
         }
     }
 
@@ -342,16 +338,8 @@ impl Fed {
         let peer = &mut self.peer;
         peer.count_io(bytes, 0);
         peer.message();
-        let counts = [
-            (m::EVENTS, due as u64),
-            (m::BYTES, bytes as u64),
-            (m::UNKNOWN, std::mem::take(&mut self.unknown)),
-            (m::BAD, std::mem::take(&mut self.bad)),
-        ];
-        for (item, more) in counts.into_iter().filter(|(_, more)| *more > 0) {
-            peer.add(item, more);
-        }
-        self.parts.meter.report(peer);
+        peer.add(m::EVENTS, due as u64);
+        peer.add(m::BYTES, bytes as u64);
         self.parts.quiet(peer);
     }
 
@@ -359,8 +347,8 @@ impl Fed {
         let (id, version) = (waiting.class / VERSIONS, waiting.class % VERSIONS);
         let decoded = match clr::decode(id, version, POINTER, payload) {
             Ok(Decoded::Known) => return,
-            Ok(Decoded::Unknown) => return self.unknown += 1,
-            Err(_) => return self.bad += 1,
+            Ok(Decoded::Unknown) => return self.peer.add(m::UNKNOWN, 1),
+            Err(_) => return self.peer.add(m::BAD, 1),
             Ok(decoded) => decoded,
         };
         let at = At {

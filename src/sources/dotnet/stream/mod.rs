@@ -81,7 +81,7 @@ impl Stream {
         std::mem::replace(&mut self.state.heard, false)
     }
 
-    /// Ends a batch: sums reach the metrics.
+    /// Ends a batch: counts what came since the last one, and releases records.
     pub fn report(&mut self, parts: &mut Parts, peer: &mut Peer) {
         let bytes = self.reader.offset();
         let lost = self.reader.losses().lost();
@@ -95,8 +95,6 @@ impl Stream {
         let events = self.reader.events();
         let events = events - std::mem::replace(&mut self.events, events);
         count(m::EVENTS, events, peer);
-        count(m::UNKNOWN, std::mem::take(&mut self.state.unknown), peer);
-        count(m::BAD, std::mem::take(&mut self.state.bad), peer);
         let newest = std::mem::take(&mut self.state.newest);
         if events > 0
             && let Some(lag) = self.state.clock.age(newest)
@@ -106,7 +104,7 @@ impl Stream {
         while let Some(report) = parts.counters.report() {
             parts.records.session_report(self.state.clock.stamp(report.time), &report.text, peer);
         }
-        parts.report(peer);
+        parts.records.release_sorted(peer);
     }
 }
 
@@ -191,12 +189,6 @@ impl Parts {
         self.meter.end(peer);
         self.counters.end(peer);
         self.records.release(peer);
-    }
-
-    /// The end of a batch.
-    pub fn report(&mut self, peer: &mut Peer) {
-        self.meter.report(peer);
-        self.records.release_sorted(peer);
     }
 
     /// Nothing more comes for now.

@@ -5,6 +5,7 @@ use super::frames::Named;
 use crate::contract::Peer;
 use crate::model::{Now, Stamp};
 use crate::sources::dotnet::meter::At;
+use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::records::Origin;
 use crate::sources::dotnet::wire::clr;
 use crate::sources::dotnet::wire::clr::Decoded;
@@ -17,9 +18,6 @@ pub(super) struct State {
     routes: Vec<Route>,
     pub(super) clock: Clock,
     pointer_size: u32,
-    /// Since the last report.
-    pub(super) unknown: u64,
-    pub(super) bad: u64,
     /// Ticks of the newest event.
     pub(super) newest: u64,
     /// EventCounters came.
@@ -74,7 +72,7 @@ impl Visitor for Visit<'_> {
         match self.state.routes.get(index).copied().unwrap_or_default() {
             Route::Nowhere => {}
             Route::Runtime => self.runtime(event),
-            Route::Unknown => self.state.unknown += 1,
+            Route::Unknown => self.peer.add(m::UNKNOWN, 1),
             Route::Counters => {
                 self.state.counted = true;
                 self.counters(event);
@@ -107,7 +105,7 @@ impl Visit<'_> {
     fn counters(&mut self, event: &Event<'_>) {
         let Parts { counters, meter, .. } = &mut *self.parts;
         if !counters.event(self.now.monotonic, event, meter, self.peer) {
-            self.state.bad += 1;
+            self.peer.add(m::BAD, 1);
         }
     }
 
@@ -117,7 +115,7 @@ impl Visit<'_> {
         self.state.heard = true;
         match &clr::decode(id, version, self.state.pointer_size, event.payload) {
             Ok(Decoded::Known) => {}
-            Ok(Decoded::Unknown) => self.state.unknown += 1,
+            Ok(Decoded::Unknown) => self.peer.add(m::UNKNOWN, 1),
             Ok(decoded) => {
                 let Event { mut stack, activity, related, capture_thread, .. } = *event;
                 let Parts { meter, records, lookup, frames, .. } = &mut *self.parts;
@@ -141,7 +139,7 @@ impl Visit<'_> {
                     records.occurrence(&at, &origin, &occurrence, &mut named, self.peer);
                 }
             }
-            Err(_) => self.state.bad += 1,
+            Err(_) => self.peer.add(m::BAD, 1),
         }
     }
 }

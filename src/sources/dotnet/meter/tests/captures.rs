@@ -105,8 +105,6 @@ pub(super) fn play(name: &str) -> Played {
     let mut input = BytesMut::from(&bytes[begin..]);
     let mut reader = Reader::new();
     reader.feed(&mut input, &mut played).expect("nettrace");
-    let Played { meter, seen, .. } = &mut played;
-    meter.report(seen);
     played
 }
 
