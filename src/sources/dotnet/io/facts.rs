@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock::now;
 use crate::contract::{Identity, Peer, Service};
-use crate::model::{Condition, Now, Value};
+use crate::model::{Now, Value};
 use crate::sources::dotnet::discovery::Target;
 use crate::sources::dotnet::metrics::{self as m, program};
 use crate::sources::dotnet::records::Lookup;
@@ -77,16 +77,9 @@ impl Facts {
             self.state = Some(session.state());
             session.reason().clone_into(&mut self.reason);
             self.meters = meters.map(str::to_owned);
-            let owner = meters.map(|owner| format!("; another tool has the meters: {owner}"));
-            let reason = [&self.reason, owner.as_deref().unwrap_or_default()].concat();
+            let (reason, condition) = session.told(meters);
             peer.set(m::STATE, Value::U32(session.state() as u32));
             peer.set(m::REASON, Value::Text(reason.into()));
-            let condition = match (session.condition(), owner) {
-                (Condition::Sound, Some(_)) => {
-                    Condition::Impaired("another tool has the meters".into())
-                }
-                (other, _) => other,
-            };
             peer.condition(condition);
         }
         if self.via != session.via() {

@@ -79,7 +79,7 @@ struct Parts {
     has_all: bool,
     /// Processor time of threads when the samples ended.
     ends: Option<HashMap<u64, u64>>,
-    /// Events that cannot be decoded.
+    /// Methods that cannot be decoded.
     bad: u64,
 }
 
@@ -169,7 +169,7 @@ impl Profile {
         let Some(burst) = self.burst.take() else { return String::new() };
         let whole = burst.reader.ended();
         let lost = burst.reader.losses();
-        let Parts { mut samples, mut weighed, .. } = burst.parts;
+        let Parts { mut samples, mut weighed, bad, .. } = burst.parts;
         weighed.add(&mut samples, &self.methods);
         let named = weighed.named(&samples, &self.methods);
         let known = self.methods.len();
@@ -190,6 +190,7 @@ impl Profile {
             stacks: named.stacks.len(),
             methods: known,
             refused,
+            bad,
             lost: lost.lost(),
             whole,
             why,
@@ -294,6 +295,8 @@ struct Finished<'a> {
     methods: usize,
     /// Methods for which there was no room.
     refused: u64,
+    /// Methods that cannot be decoded.
+    bad: u64,
     lost: u64,
     /// The stream came to its end.
     whole: bool,
@@ -349,7 +352,8 @@ fn add(
 
 /// The answer: what the burst has.
 fn answer(burst: &Finished<'_>) -> String {
-    let Finished { samples, time, untimed, stacks, methods, refused, lost, whole, why } = *burst;
+    let Finished { samples, time, untimed, stacks, methods, refused, bad, lost, whole, why } =
+        *burst;
     let mut text = match why {
         None if whole => "done".to_owned(),
         None => "cut".to_owned(),
@@ -369,6 +373,9 @@ fn answer(burst: &Finished<'_>) -> String {
     }
     if refused > 0 {
         let _ = write!(text, "; {refused} methods have no name for want of room");
+    }
+    if bad > 0 {
+        let _ = write!(text, "; {bad} methods could not be decoded");
     }
     if lost > 0 {
         let _ = write!(text, "; the process threw {lost} events away");

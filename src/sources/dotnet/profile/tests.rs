@@ -169,6 +169,24 @@ fn methods_stay_between_bursts_and_the_burst_goes() {
 }
 
 #[test]
+fn methods_that_cannot_be_decoded_are_told() {
+    let bytes = stream("profile-9");
+    let mut parts = super::Parts::default();
+    let mut part = super::Part { parts: &mut parts, methods: &mut super::Methods::default() };
+    part.method(super::clr::decode(143, 2, 8, &[1; 20]), false);
+    part.method(super::clr::decode_rundown(144, 2, 8, &[1; 20]), true);
+    assert_eq!(parts.bad, 2);
+    let (mut profile, mut clock) = (Profile::default(), Fake::default());
+    profile.begin(&mut clock);
+    profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
+    if let Some(burst) = &mut profile.burst {
+        burst.parts.bad += parts.bad;
+    }
+    let answer = profile.finish(None, OWNER, &mut recorded());
+    assert!(answer.ends_with("; 2 methods could not be decoded"), "{answer}");
+}
+
+#[test]
 fn a_reset_takes_the_rows_away_and_gives_their_places_to_others() {
     let bytes = stream("profile-9");
     let (mut profile, mut rows) = (Profile::default(), recorded());

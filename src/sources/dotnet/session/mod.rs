@@ -66,6 +66,8 @@ pub struct Process {
     extent: Extent,
     /// The session id that it asked meters with.
     meter_session: String,
+    /// Entries of the configuration that it could not ask for.
+    left_out: usize,
     backoff: Backoff,
     /// Runtimes tell an early client the program instead of the entry assembly.
     settled: Duration,
@@ -131,6 +133,7 @@ impl Process {
             client,
             extent: Extent::Events,
             meter_session: String::new(),
+            left_out: 0,
             reach: Reach::Off(Arc::from(told::NOT_ASKED)),
             state: State::Found,
             reason: Cow::Borrowed(told::NOT_ASKED),

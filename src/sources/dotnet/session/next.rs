@@ -106,6 +106,7 @@ impl Process {
         self.extent = self.extent(now);
         let wanted = wanted::wanted(&self.config, self.version(), &self.client, self.extent);
         self.meter_session.clone_from(&wanted.meter_session);
+        self.left_out = wanted.left_out;
         self.say(State::Connected, told::OPENING);
         self.main.open(now, Request::Collect(command, wanted), &mut self.commands);
     }

@@ -1,6 +1,7 @@
 //! What is told of a process: its state, reasons in words, whether it can be reached.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use super::Process;
@@ -20,9 +21,26 @@ impl Process {
         Departure { manner, why: Cow::Borrowed(why) }
     }
 
-    /// What keeps values away.
+    /// The state in words, and what keeps values away. `meters`: who has the meters of the process, if that is
+    /// no session of this PMDA.
     #[must_use]
-    pub fn condition(&self) -> Condition {
+    pub fn told(&self, meters: Option<&str>) -> (String, Condition) {
+        let (mut reason, mut condition) = (self.reason.to_string(), self.condition());
+        if self.state == State::Streaming {
+            let left_out = (self.left_out > 0).then(|| format!("{} {LEFT_OUT}", self.left_out));
+            let owned = meters.map(|owner| format!("{OWNED}: {owner}"));
+            for (whole, short) in [(owned, Some(OWNED)), (left_out, None)] {
+                let Some(whole) = whole else { continue };
+                let _ = write!(reason, "; {whole}");
+                if condition == Condition::Sound {
+                    condition = Condition::Impaired(short.map_or(whole.into(), Cow::Borrowed));
+                }
+            }
+        }
+        (reason, condition)
+    }
+
+    fn condition(&self) -> Condition {
         let reason = self.reason.clone();
         match self.state {
             State::Streaming if [STREAMING, EVENTS, EVENTS_YET].contains(&&*reason) => {
@@ -86,6 +104,10 @@ pub(super) const ASKING: &str = "asked what process it is";
 pub(super) const OPENING: &str = "asked for a session";
 pub(super) const OPENED: &str = "the session is open, and the runtime has sent nothing yet";
 pub(super) const STREAMING: &str = "streaming";
+/// Behind the reason of a session that streams.
+const OWNED: &str = "another tool has the meters";
+const LEFT_OUT: &str = "entries of dotnet.providers, dotnet.counters and dotnet.meters are not asked for: they are not \
+     NAME:KEYWORDS:LEVEL, or the request has no room for them";
 pub(super) const EVENTS: &str = "streaming events only: \"NAME;counters\" in dotnet.processes adds EventCounters and meters, by \
      which a program sometimes dies when it ends";
 pub(super) const EVENTS_YET: &str = "streaming events only, until it has the age of its entry with ;counters in dotnet.processes, 1 min if the entry has no ;age";

@@ -45,7 +45,7 @@ pub struct Wanted {
     pub rundown: u64,
     /// Session id of the meters; empty: none are asked for.
     pub meter_session: String,
-    /// Entries of the configuration that the request has no room for.
+    /// Entries of the configuration that the request has no room for, or that are no providers.
     pub left_out: usize,
 }
 
