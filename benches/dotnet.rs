@@ -14,8 +14,8 @@ use divan::{Bencher, black_box};
 use pmdaapm::contract::{Identity, Peer};
 use pmdaapm::model::{Now, Stamp};
 use pmdaapm::sources::dotnet::Config;
-use pmdaapm::sources::dotnet::nettrace::{Event, EventType, Reader, Visitor};
 use pmdaapm::sources::dotnet::stream::{Parts, Stream, Ticks};
+use pmdaapm::sources::dotnet::wire::nettrace::{Event, EventType, Reader, Visitor};
 use pmdaapm::store::{Limits, RequestQueue, Store};
 use test_kit::{catalogue, dotnet as kit};
 
@@ -130,7 +130,7 @@ impl Reading {
         for piece in bytes.chunks(PIECE) {
             input.extend_from_slice(piece);
             stream.feed(now, Ticks(0), &mut input, &mut self.parts, &mut self.peer).unwrap();
-            stream.report(now, &mut self.parts, &mut self.peer);
+            stream.report(&mut self.parts, &mut self.peer);
             self.peer.flush();
         }
         self.parts.quiet(&mut self.peer);

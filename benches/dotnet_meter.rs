@@ -13,9 +13,9 @@ use bytes::BytesMut;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pmdaapm::contract::{Identity, Peer};
-use pmdaapm::sources::dotnet::clr;
 use pmdaapm::sources::dotnet::meter::{At, Meter, Settings};
-use pmdaapm::sources::dotnet::nettrace::{Event, Reader, Visitor};
+use pmdaapm::sources::dotnet::wire::clr;
+use pmdaapm::sources::dotnet::wire::nettrace::{Event, Reader, Visitor};
 use pmdaapm::store::{Limits, RequestQueue, Store};
 use test_kit::catalogue;
 
@@ -84,7 +84,7 @@ fn count(bencher: Bencher<'_, '_>, captures: &[&str]) {
                 let decoded = clr::decode(*id, *version, 8, payload).unwrap();
                 black_box(meter.clr(at, &decoded, &mut peer));
             }
-            meter.report(&mut peer);
+            peer.flush();
         }
     });
 }

@@ -243,7 +243,7 @@ fn dotnet(lines: &mut String) {
         for piece in bytes.chunks(PIECE) {
             input.extend_from_slice(piece);
             let fed = stream.feed(NOW, Ticks(0), &mut input, &mut parts, &mut peer);
-            stream.report(NOW, &mut parts, &mut peer);
+            stream.report(&mut parts, &mut peer);
             peer.flush();
             recorder.read();
             if fed.is_err() {

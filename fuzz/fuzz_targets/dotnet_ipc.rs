@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::sources::dotnet::ipc::{ADVERTISE, Advertise, Answer, Info, InfoCommand};
+use pmdaapm::sources::dotnet::wire::ipc::{ADVERTISE, Advertise, Answer, Info, InfoCommand};
 use pmdaapm::sources::dotnet::limits;
 
 fuzz_target!(|data: &[u8]| {
@@ -23,7 +23,6 @@ fuzz_target!(|data: &[u8]| {
     for command in [InfoCommand::One, InfoCommand::Two, InfoCommand::Three] {
         if let Some(info) = Info::parse(command, data) {
             assert!(info.command.len() <= limits::TEXT);
-            let _ = info.major();
         }
     }
     if let Some(advertise) = data.first_chunk::<ADVERTISE>() {

@@ -7,9 +7,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::sources::dotnet::clr;
+use pmdaapm::sources::dotnet::wire::clr;
+use pmdaapm::model::HeapSize;
 use pmdaapm::sources::dotnet::limits;
-use pmdaapm::sources::dotnet::nettrace::{
+use pmdaapm::sources::dotnet::wire::nettrace::{
     Event, EventType, Header, Ips, Losses, NettraceError, Reader, Value, Values, Visitor,
 };
 
@@ -110,7 +111,7 @@ fn decode(data: &[u8], piece: usize, blind: bool) -> Outcome {
         input.extend_from_slice(bytes);
         done = reader.feed(&mut input, &mut sum);
         assert!(
-            reader.held() <= 2 * limits::TYPES + 8 * limits::EVENT_TYPES * 4 + 100 * data.len()
+            reader.heap_size() <= 2 * limits::TYPES + 8 * limits::EVENT_TYPES * 4 + 100 * data.len()
         );
         assert!(reader.needs() <= limits::BLOCK + 4);
         if done.is_err() {

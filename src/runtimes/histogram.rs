@@ -55,12 +55,4 @@ impl<const N: usize> Histogram<N> {
             }
         }
     }
-
-    /// Frees what an idle process does not need.
-    pub(crate) fn clear(&mut self, peer: &mut Peer) {
-        self.report(peer);
-        if std::mem::take(&mut self.bound) {
-            peer.free_rows(self.item.table());
-        }
-    }
 }

@@ -55,9 +55,4 @@ impl Longest {
             self.report(peer);
         }
     }
-
-    /// No duration of the last minute is left.
-    pub(crate) const fn is_silent(&self) -> bool {
-        self.reported == 0
-    }
 }

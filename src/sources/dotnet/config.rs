@@ -177,7 +177,6 @@ fn records<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn counters_and_meters_that_nobody_gives_are_told() {
         let lines = |meters: &[&str], processes: &[&str]| {

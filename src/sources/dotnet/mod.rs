@@ -2,45 +2,36 @@
 //!
 //! ```text
 //!  /tmp, /proc ─▶ io::discovery ─▶ discovery (which processes there are, who may read them)
-//!  diagnostics socket ◀─▶ io ◀─▶ session (when to ask what) ─▶ ipc (messages)
-//!                          └─▶ stream ─▶ nettrace (blocks, events, losses)
-//!                                  ├─▶ clr (layouts of runtime events) ─▶ meter ─▶ records
+//!  diagnostics socket ◀─▶ io ◀─▶ session (when to ask what) ─▶ wire::ipc (messages)
+//!                          └─▶ stream ─▶ wire::nettrace (blocks, events, losses)
+//!                                  ├─▶ wire::clr (layouts of runtime events) ─▶ meter ─▶ records
 //!                                  ├─▶ counters (EventCounters, meters)
 //!                                  └─▶ profile (samples of stacks)
-//!  LTTng's DotNETRuntime events ─▶ feed ─▶ clr ─▶ meter ─▶ records
+//!  LTTng's DotNETRuntime events ─▶ stream::feed ─▶ wire::clr ─▶ meter ─▶ records
 //! ```
 
-pub mod clr;
 mod config;
 pub mod counters;
 #[cfg(feature = "agent")]
 mod discovery;
-pub mod feed;
 #[cfg(feature = "agent")]
 mod io;
-pub mod ipc;
 pub mod limits;
 pub mod meter;
 mod metrics;
-pub mod nettrace;
 pub mod profile;
 pub mod records;
-mod roll_up;
-mod service;
 pub mod session;
 pub mod stream;
-#[cfg(feature = "agent")]
-mod target;
-pub mod utf16;
-pub mod wanted;
+pub mod wire;
 
 pub use config::Config;
 
-#[cfg(feature = "agent")]
-use super::{Context, Running};
-use super::{Source, SourceTable};
 use crate::catalogue::Dynamic;
 use crate::model::MetricSpec;
+#[cfg(feature = "agent")]
+use crate::sources::{Context, Running};
+use crate::sources::{Source, SourceTable};
 
 /// The metric that [`MetricSpec::persist`] was made from.
 fn restore(line: &str) -> Option<MetricSpec> {
@@ -65,8 +56,8 @@ impl Source for Dotnet {
         keeps_values: true,
         not_logged: &["alloc.by_type"],
         stacks: &["profile.stacks", "profile.methods", "service.stack"],
-        runtime: roll_up::RUNTIME,
-        service: roll_up::SERVICE,
+        runtime: metrics::RUNTIME,
+        service: metrics::SERVICE,
         runtime_label: "dotnet",
         ..SourceTable::new("dotnet", metrics::CLUSTER, metrics::INDOM)
     };

@@ -1,44 +1,41 @@
 //! EventCounters and meters of a process (docs/protocols/dotnet.md 7).
 //!
 //! ```text
-//!  EventCounters ─▶ reading ─▶ providers ─┬─▶ meter::Meter (System.Runtime)
-//!                                         └─▶ apm.dotnet.counter.PROVIDER.NAME
+//!  EventCounters ─▶ providers ─┬─▶ meter::Meter (System.Runtime)
+//!                              └─▶ apm.dotnet.counter.PROVIDER.NAME
 //!  meters ─▶ published ─┬─▶ series ─▶ apm.dotnet.meter.METER.INSTRUMENT
-//!                       └─▶ trouble ─▶ meter.limited, meter.owner, reports
+//!                       └─▶ Trouble ─▶ meter.limited, meter.owner, reports
 //! ```
 
-mod known;
-mod names;
 mod providers;
 mod published;
-mod reading;
 mod series;
 mod spec;
-mod tags;
-mod text;
-mod trouble;
-mod unit;
 
-pub(super) use known::known;
-pub(super) use spec::restore;
-pub use trouble::Report;
+#[cfg(test)]
+mod series_tests;
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;
 
+pub(super) use spec::{known, restore};
+
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use names::Names;
-use providers::{LEAST_INTERVAL, Providers, SILENT_INTERVALS};
-use published::Published;
-use reading::Reading;
-use series::AllSeries;
-use trouble::Trouble;
-
+use super::limits;
 use super::meter::Meter;
-use super::nettrace::{Event, EventType};
-use super::wanted::METERS;
+use super::metrics::{METER_LIMITED, METER_OWNER};
+use super::wire::Utf16;
+use super::wire::nettrace::Event;
+use super::wire::wanted::{METERS, SHARED};
 use crate::contract::Peer;
-
-/// The name of events that report a counter.
-const EVENT_COUNTERS: &str = "EventCounters";
+use crate::model::{HeapSize, Value};
+use providers::{LEAST_INTERVAL, Providers, Reading, SILENT_INTERVALS};
+use published::Published;
+use series::AllSeries;
+use spec::{Names, clean};
 
 /// EventCounters and meters of one process. Sums go on when another session with it begins.
 #[derive(Debug, Default)]
@@ -56,6 +53,8 @@ pub struct Counters {
     published: Option<(Duration, Duration)>,
 }
 
+crate::heap_size!(Counters { providers, series, trouble });
+
 impl Counters {
     /// The peer is identified: metrics and rows are defined anew. `name`: the instance name.
     pub fn start(&mut self, name: &str) {
@@ -67,8 +66,8 @@ impl Counters {
     /// Another stream begins. `session`: [`Wanted::meter_session`], `client`: the name that
     /// [`wanted`] got.
     ///
-    /// [`Wanted::meter_session`]: super::wanted::Wanted::meter_session
-    /// [`wanted`]: super::wanted::wanted
+    /// [`Wanted::meter_session`]: super::wire::wanted::Wanted::meter_session
+    /// [`wanted`]: super::wire::wanted::wanted
     pub fn stream(&mut self, session: &str, client: &str) {
         self.series.stream();
         self.trouble.stream(session, client);
@@ -81,13 +80,7 @@ impl Counters {
         self.series.settle(peer);
     }
 
-    /// Whether events of a type are to be handed to [`Self::event`].
-    #[must_use]
-    pub fn takes(event_type: &EventType) -> bool {
-        *event_type.name == *EVENT_COUNTERS || *event_type.provider == *METERS && event_type.id != 0
-    }
-
-    /// Applies an event of a type that is taken. `now`: the monotonic clock. False: its payload
+    /// Applies an event `EventCounters`, or one of the provider of meters. `now`: the monotonic clock. False: its payload
     /// cannot be read.
     pub fn event(
         &mut self,
@@ -114,7 +107,7 @@ impl Counters {
     ) -> Option<()> {
         let reading = Reading::of(&event.event_type.fields, event.payload)?;
         let provider = &event.event_type.provider;
-        self.providers.report(now, provider, &reading, &mut self.names, meter, peer);
+        self.providers.read(now, provider, &reading, &mut self.names, meter, peer);
         Some(())
     }
 
@@ -177,17 +170,150 @@ impl Counters {
     pub fn owner(&self) -> Option<&str> {
         self.trouble.owner()
     }
+}
 
-    /// Allocated bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.providers.memory() + self.series.memory() + self.trouble.memory()
+/// A report for a session record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Ticks of its event.
+    pub time: u64,
+    /// What is the matter.
+    pub text: String,
+}
+
+crate::heap_size!(Report { text });
+
+/// What is the matter with the meters of a process.
+#[derive(Debug, Default)]
+struct Trouble {
+    /// The id of the session that was asked for; empty: no meters were.
+    session: String,
+    /// The name of this client.
+    client: String,
+    /// Whose the meters are, as reported.
+    owner: Option<Owner>,
+    limited: bool,
+    reports: VecDeque<Report>,
+}
+
+crate::heap_size!(Trouble { session, client, owner, each reports });
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Owner {
+    /// The session that was asked for.
+    Ours,
+    /// Another one, or ours with other settings.
+    Other(String),
+}
+
+impl HeapSize for Owner {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Ours => 0,
+            Self::Other(text) => text.heap_size(),
+        }
     }
 }
 
-#[cfg(test)]
-mod series_tests;
-#[cfg(test)]
-mod testkit;
-#[cfg(test)]
-mod tests;
+impl Trouble {
+    /// Another stream begins.
+    fn stream(&mut self, session: &str, client: &str) {
+        session.clone_into(&mut self.session);
+        client.clone_into(&mut self.client);
+        (self.owner, self.limited) = (None, false);
+    }
+
+    /// A value came from a session.
+    fn value(&mut self, session: Utf16<'_>, peer: &mut Peer) {
+        if self.owner.is_some() {
+            return;
+        }
+        let owner = if session == *self.session {
+            Owner::Ours
+        } else {
+            Owner::Other(format!("session {}", text(session)))
+        };
+        self.own(owner, peer);
+        if !self.limited {
+            peer.set(METER_LIMITED, Value::U32(0));
+        }
+    }
+
+    fn own(&mut self, owner: Owner, peer: &mut Peer) {
+        let shown = match &owner {
+            Owner::Ours => "",
+            Owner::Other(text) => text,
+        };
+        peer.set(METER_OWNER, Value::text(shown));
+        self.owner = Some(owner);
+    }
+
+    /// Some series are missing.
+    fn limit(&mut self, time: u64, what: &str, peer: &mut Peer) {
+        if !std::mem::replace(&mut self.limited, true) {
+            peer.set(METER_LIMITED, Value::U32(1));
+            self.report(time, format!("meters: {what}"));
+        }
+    }
+
+    /// An event that brings no values.
+    fn event(&mut self, time: u64, event: &Published<'_>, peer: &mut Peer) {
+        match event {
+            Published::Limited => {
+                let what = "the process has more series or histograms than a session may have";
+                self.limit(time, what, peer);
+            }
+            Published::Error(error) => self.report(time, format!("meters: {}", text(*error))),
+            Published::Refused(running) if *running != *self.session => {
+                let other = format!("session {}", text(*running));
+                self.report(
+                    time,
+                    format!("meters: another tool has them ({other}); its choice of meters is what comes"),
+                );
+                self.own(Owner::Other(other), peer);
+            }
+            Published::Differs { client, has } if *client == *self.client => {
+                let [histograms, series, seconds] = has.map(text);
+                let other = format!(
+                    "shared session with MaxHistograms {histograms}, MaxTimeSeries {series}, RefreshInterval {seconds}"
+                );
+                self.report(
+                    time,
+                    format!("meters: another tool has them ({other}); its choice of meters is what comes"),
+                );
+                self.own(Owner::Other(other), peer);
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, time: u64, text: String) {
+        if self.reports.len() < limits::METER_REPORTS {
+            self.reports.push_back(Report { time, text });
+        }
+    }
+
+    /// The oldest report.
+    fn take(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    /// Whose the meters are if not this session's.
+    fn owner(&self) -> Option<&str> {
+        match &self.owner {
+            Some(Owner::Other(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Sessions are shared: .NET 8 and later. Before, the end of one can stop the counters of all
+    /// (docs/protocols/dotnet.md 7).
+    fn is_shared(&self) -> bool {
+        self.session == SHARED
+    }
+}
+
+/// At most some hundred bytes without control characters.
+fn text(raw: Utf16<'_>) -> String {
+    clean(&raw.to_string_within(limits::NAME), limits::NAME)
+}

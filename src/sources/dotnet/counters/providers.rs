@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::names::Names;
-use super::reading::{Figure, Reading};
-use super::spec::Facet;
-use super::text::Text;
+use super::spec::{Description, Facet, Names};
 use crate::contract::Peer;
-use crate::model::Value;
+use crate::model;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::meter::{Counter, Meter};
-use crate::sources::dotnet::wanted::SYSTEM_RUNTIME;
+use crate::sources::dotnet::wire::Utf16;
+use crate::sources::dotnet::wire::nettrace::{Field, FieldType, Value, Values};
+use crate::sources::dotnet::wire::wanted::SYSTEM_RUNTIME;
 
 /// A report of a shorter time is a double, as 3.1 sends them, unless such ones come in a row.
 const SHORT: f64 = 0.1;
@@ -32,6 +31,8 @@ pub(super) struct Providers {
     counters: Vec<Known>,
     text: Text,
 }
+
+crate::heap_size!(Providers { by_hash, counters, text });
 
 /// An EventCounter that was reported.
 #[derive(Debug)]
@@ -76,8 +77,8 @@ enum More {
 }
 
 impl Providers {
-    /// Applies a report.
-    pub(super) fn report(
+    /// Applies a reading.
+    pub(super) fn read(
         &mut self,
         now: Duration,
         provider: &str,
@@ -103,7 +104,7 @@ impl Providers {
             }
             To::Own(own) => match reading.figure {
                 Figure::Increment(increment) if increment.is_finite() => {
-                    let more = Value::F64(increment * own.factor);
+                    let more = model::Value::F64(increment * own.factor);
                     peer.add_slot(own.slot, None, more);
                 }
                 Figure::Increment(_) => {}
@@ -144,7 +145,7 @@ impl Providers {
             }
             let Some(slot) = names.define(facts, peer) else { return To::Nowhere };
             if sum {
-                peer.add_slot(slot, None, Value::F64(0.0));
+                peer.add_slot(slot, None, model::Value::F64(0.0));
             }
             let factor = facts.unit().factor;
             To::Own(Own { slot, factor, until: None, count: 0, more: More::NotYet })
@@ -167,13 +168,6 @@ impl Providers {
             }
         }
         next
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.by_hash.capacity() * (size_of::<(u64, u32)>() + 1)
-            + self.counters.capacity() * size_of::<Known>()
-            + self.text.memory()
     }
 }
 
@@ -201,7 +195,7 @@ impl Own {
         }
         self.count += count;
         if let More::Shown { count, .. } = self.more {
-            let more = Value::U64(std::mem::take(&mut self.count));
+            let more = model::Value::U64(std::mem::take(&mut self.count));
             peer.add_slot(count, None, more);
         }
         if double {
@@ -214,7 +208,7 @@ impl Own {
         self.until = Some(now + SILENT_INTERVALS * interval.max(LEAST_INTERVAL));
         let mut set = |slot, value: f64| {
             if value.is_finite() {
-                peer.set_slot(slot, None, Value::F64(value * self.factor));
+                peer.set_slot(slot, None, model::Value::F64(value * self.factor));
             } else {
                 peer.unset_slot(slot, None);
             }
@@ -237,5 +231,107 @@ impl Own {
             unset(min);
             unset(max);
         }
+    }
+}
+
+/// Objects around the fields: an unnamed one and `Payload` (docs/protocols/dotnet.md 7).
+const AROUND: usize = 4;
+
+/// What a report says. Fields that it lacks are empty or 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading<'a> {
+    pub(super) name: Utf16<'a>,
+    pub(super) display: Utf16<'a>,
+    pub(super) units: Utf16<'a>,
+    /// Seconds that it covers.
+    pub(super) interval: f64,
+    pub(super) figure: Figure,
+}
+
+/// The figures of the two kinds of counters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Figure {
+    /// Growth in the interval.
+    Increment(f64),
+    /// Values of the interval; those of an interval without values are not finite or 0.
+    Mean { mean: f64, min: f64, max: f64, count: u64 },
+}
+
+impl Default for Figure {
+    fn default() -> Self {
+        Self::Increment(f64::NAN)
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// The report of a payload; `None` if it has no name or no figure.
+    pub(super) fn of(fields: &'a [Field], payload: &'a [u8]) -> Option<Self> {
+        let mut reading = Self::default();
+        let (mut increment, mut mean) = (None, None);
+        let (mut min, mut max, mut count) = (f64::NAN, f64::NAN, 0);
+        for (field, value) in Values::new(inner(fields), payload) {
+            match (&*field.name, value) {
+                ("Name", Value::Text(text)) => reading.name = text,
+                ("DisplayName", Value::Text(text)) => reading.display = text,
+                ("DisplayUnits", Value::Text(text)) => reading.units = text,
+                ("IntervalSec", Value::F64(value)) => reading.interval = value,
+                ("Increment", Value::F64(value)) => increment = Some(value),
+                ("Mean", Value::F64(value)) => mean = Some(value),
+                ("Min", Value::F64(value)) => min = value,
+                ("Max", Value::F64(value)) => max = value,
+                ("Count", Value::I64(value)) => count = u64::try_from(value).unwrap_or(0),
+                _ => {}
+            }
+        }
+        reading.figure = match (increment, mean) {
+            (Some(increment), _) => Figure::Increment(increment),
+            (None, Some(mean)) => Figure::Mean { mean, min, max, count },
+            (None, None) => return None,
+        };
+        (!reading.name.is_empty()).then_some(reading)
+    }
+}
+
+/// The fields within the objects. An object has no bytes of its own, so those of the first one
+/// begin where it begins.
+fn inner(mut fields: &[Field]) -> &[Field] {
+    for _ in 0..AROUND {
+        match fields.first().map(|field| &field.kind) {
+            Some(FieldType::Object(within)) => fields = within,
+            _ => break,
+        }
+    }
+    fields
+}
+
+/// Texts in UTF-8.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    name: String,
+    unit: String,
+    about: String,
+}
+
+crate::heap_size!(Text { name, unit, about });
+
+impl Text {
+    /// Calls `with` with the facts of an EventCounter.
+    pub(super) fn with<R>(
+        &mut self,
+        group: &str,
+        reading: &Reading<'_>,
+        facet: Facet,
+        with: impl FnOnce(&Description<'_>) -> R,
+    ) -> R {
+        let Self { name, unit, about } = self;
+        for (text, raw) in [
+            (&mut *name, reading.name),
+            (&mut *unit, reading.units),
+            (&mut *about, reading.display),
+        ] {
+            text.clear();
+            raw.push_to(text, limits::NAME);
+        }
+        with(&Description { facet, unit, group, name, text: about })
     }
 }

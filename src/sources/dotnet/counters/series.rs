@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::names::Names;
-use super::published::{Figure, Instrument, Series};
-use super::spec::{Description, Facet};
-use super::tags;
+use super::published::{Figure, Instrument, Series, row_name};
+use super::spec::{Description, Facet, Names};
 use crate::contract::Peer;
-use crate::model::Value;
+use crate::model::{HeapSize, Value};
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics::{SERIES, SERIES_UPDATES};
-use crate::sources::dotnet::utf16::Utf16;
+use crate::sources::dotnet::wire::Utf16;
 
 /// Counters of the runtime that are levels (docs/protocols/dotnet.md 7).
 const LEVELS: [&str; 2] = ["dotnet.thread_pool.thread.count", "dotnet.thread_pool.queue.length"];
@@ -54,6 +52,24 @@ pub(super) struct AllSeries {
     waiting: Vec<u64>,
     name: String,
     raw: String,
+}
+
+impl HeapSize for AllSeries {
+    fn heap_size(&self) -> usize {
+        self.process.heap_size()
+            + self.series.heap_size()
+            + self.instruments.heap_size()
+            + self.metrics.heap_size()
+            + self.rows.heap_size()
+            + self.reported.heap_size()
+            + self.cells.heap_size()
+            + self.values.heap_size()
+            + self.about.heap_size()
+            + self.about.values().map(Box::heap_size).sum::<usize>()
+            + self.waiting.heap_size()
+            + self.name.heap_size()
+            + self.raw.heap_size()
+    }
 }
 
 /// A series, as the process tells it apart.
@@ -233,7 +249,7 @@ impl AllSeries {
     fn row(&mut self, raw: Utf16<'_>, peer: &mut Peer) -> Result<u32, Full> {
         self.raw.clear();
         raw.push_to(&mut self.raw, limits::TAGS);
-        tags::name(&self.raw, &mut self.name);
+        row_name(&self.raw, &mut self.name);
         let hash = self.hasher.hash_one(&*self.name);
         if let Some(row) = self.rows.get(&hash) {
             return Ok(*row);
@@ -317,23 +333,6 @@ impl AllSeries {
             }
         }
         next
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        let about: usize = self.about.values().map(|text| text.len()).sum();
-        self.process.len()
-            + self.series.capacity() * (size_of::<(u64, One)>() + 1)
-            + (self.instruments.capacity() + self.rows.capacity()) * (size_of::<(u64, u32)>() + 1)
-            + self.metrics.capacity() * size_of::<Metrics>()
-            + self.reported.capacity() * size_of::<u32>()
-            + self.cells.capacity() * (size_of::<((u32, u32), u32)>() + 1)
-            + self.values.capacity() * size_of::<Cell>()
-            + self.about.capacity() * (size_of::<(u64, Box<str>)>() + 1)
-            + about
-            + self.waiting.capacity() * size_of::<u64>()
-            + self.name.capacity()
-            + self.raw.capacity()
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::names::Names;
 use super::published::{Figure, Instrument, Series};
 use super::series::AllSeries;
+use super::spec::Names;
 use super::testkit::{OwnMetrics, recorded};
 use crate::contract::Recorded;
-use crate::sources::dotnet::utf16::Utf16;
+use crate::sources::dotnet::wire::Utf16;
 
 /// A report of an interval: tags, growth, value.
 type Report<'a> = (&'a str, f64, f64);

@@ -1,10 +1,11 @@
-//! Descriptions of the metrics that processes define: from their facts, and back from the line that
-//! is persisted.
+//! The metrics that processes define: their descriptions, from facts and back from the line that is
+//! persisted, their units (docs/protocols/dotnet.md 7) and slots.
 
 use std::fmt::Write;
 
-use super::unit::{Unit, display, ucum};
+use crate::contract::Peer;
 use crate::model::{MetricSpec, Semantics, Units, ValueType, component, cut};
+use crate::sources::dotnet::limits;
 use crate::sources::dotnet::metrics::{COUNTERS, METERS};
 
 /// Bytes of a text of the process in help.
@@ -168,7 +169,7 @@ impl Description<'_> {
             ty: ValueType::F64,
             sem: if facet.is_counter() { Semantics::Counter } else { Semantics::Instant },
             units: self.unit().units,
-            oneline: if text.is_empty() { format!("{group} {name}") } else { first_line(&text) },
+            oneline: if text.is_empty() { format!("{group} {name}") } else { clean(&text, 120) },
             help: clean_help(&help),
             labels: vec![(kinds[0], clean(group, TEXT)), (kinds[1], clean(name, TEXT))],
             persist: format!("{key} {text}"),
@@ -189,7 +190,7 @@ impl Description<'_> {
 }
 
 /// `Dynamic::restore`: the metric that `MetricSpec::persist` was made from.
-pub(in crate::sources::dotnet) fn restore(line: &str) -> Option<MetricSpec> {
+pub(crate) fn restore(line: &str) -> Option<MetricSpec> {
     let mut words = line.splitn(5, ' ');
     let word = words.next()?;
     let facet = Facet::ALL.into_iter().find(|facet| facet.word() == word)?;
@@ -239,19 +240,112 @@ fn clean_help(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }
 
-fn first_line(text: &str) -> String {
-    clean(text, 120)
-}
-
 fn upper(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map_or_else(String::new, |c| c.to_ascii_uppercase().to_string() + chars.as_str())
 }
 
+/// PCP's units, and the factor from the process's unit to them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Unit {
+    pub(super) units: Units,
+    pub(super) factor: f64,
+}
+
+const fn unit(units: Units, factor: f64) -> Option<Unit> {
+    Some(Unit { units, factor })
+}
+
+/// The unit of an EventCounter: `DisplayUnits`. `None`: the text is none that is known.
+/// System.Runtime's MB are 10^6 bytes, so all of them are.
+pub(super) fn display(text: &str) -> Option<Unit> {
+    match text {
+        "B" | "bytes" | "Bytes" => unit(Units::Bytes, 1.0),
+        "KB" | "kB" => unit(Units::Bytes, 1e3),
+        "MB" => unit(Units::Bytes, 1e6),
+        "GB" => unit(Units::Bytes, 1e9),
+        "ns" => unit(Units::Nanoseconds, 1.0),
+        "us" | "\u{b5}s" | "\u{3bc}s" => unit(Units::Milliseconds, 1e-3),
+        "ms" | "msec" | "milliseconds" => unit(Units::Milliseconds, 1.0),
+        "s" | "sec" | "seconds" => unit(Units::Seconds, 1.0),
+        "%" => unit(Units::None, 1.0),
+        _ => None,
+    }
+}
+
+/// The unit of an instrument, in UCUM's terms. `None`: the text is none that is known.
+pub(super) fn ucum(text: &str) -> Option<Unit> {
+    if text.starts_with('{') {
+        // What is counted: {request}.
+        return match text.split_once('}')? {
+            (_, "") => unit(Units::Count, 1.0),
+            (_, "/s") => unit(Units::CountPerSecond, 1.0),
+            _ => None,
+        };
+    }
+    match text {
+        "s" => unit(Units::Seconds, 1.0),
+        "ms" => unit(Units::Milliseconds, 1.0),
+        "us" => unit(Units::Milliseconds, 1e-3),
+        "ns" => unit(Units::Nanoseconds, 1.0),
+        "min" => unit(Units::Seconds, 60.0),
+        "h" => unit(Units::Seconds, 3600.0),
+        "d" => unit(Units::Seconds, 86_400.0),
+        "By" => unit(Units::Bytes, 1.0),
+        "kBy" => unit(Units::Bytes, 1e3),
+        "MBy" => unit(Units::Bytes, 1e6),
+        "GBy" => unit(Units::Bytes, 1e9),
+        "KiBy" => unit(Units::Bytes, 1024.0),
+        "MiBy" => unit(Units::Bytes, 1_048_576.0),
+        "GiBy" => unit(Units::Bytes, 1_073_741_824.0),
+        "%" | "1" | "Cel" => unit(Units::None, 1.0),
+        _ => None,
+    }
+}
+
+/// Slots of one process's metrics. They are even: those of fields in records are odd.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    next: u32,
+}
+
+impl Names {
+    /// The slot of a new metric. `None`: the process has too many.
+    pub(super) fn define(&mut self, facts: &Description<'_>, peer: &mut Peer) -> Option<u32> {
+        if self.next as usize >= limits::DYNAMIC_METRICS {
+            peer.unshown(1);
+            return None;
+        }
+        let slot = 2 * self.next;
+        self.next += 1;
+        peer.define(slot, &facts.spec());
+        Some(slot)
+    }
+}
+
+const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+/// Kind, name and display name. Their order determines ids: only append.
+const HOSTING_COUNTERS: [(Facet, &str, &str); 4] = [
+    (Facet::Sum, "requests-per-second", "Request Rate"),
+    (Facet::Mean, "total-requests", "Total Requests"),
+    (Facet::Mean, "current-requests", "Current Requests"),
+    (Facet::Mean, "failed-requests", "Failed Requests"),
+];
+
+/// `Dynamic::initial`: counters that exist before a process has reported one, since a node of the name
+/// space without a leaf would look broken. They are those of ASP.NET Core's host, in the runtime's own
+/// words.
+pub(crate) fn known() -> Vec<MetricSpec> {
+    HOSTING_COUNTERS
+        .map(|(facet, name, text)| {
+            Description { facet, unit: "", group: HOSTING, name, text }.spec()
+        })
+        .to_vec()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn what_is_persisted_is_restored() {
         for facet in Facet::ALL {
@@ -290,5 +384,26 @@ mod tests {
         assert_eq!(facts(Facet::Count, "MB").unit().units, Units::Count);
         assert_eq!(facts(Facet::Level, "MB").unit().units, Units::None);
         assert_ne!(facts(Facet::Sum, "MB").key(), facts(Facet::Sum, "B").key());
+    }
+
+    #[test]
+    fn units_of_both_kinds_become_those_of_pcp() {
+        for (text, units, factor) in
+            [("B", Units::Bytes, 1.0), ("MB", Units::Bytes, 1e6), ("ms", Units::Milliseconds, 1.0)]
+        {
+            assert_eq!(display(text), unit(units, factor), "{text}");
+        }
+        assert_eq!([display(""), display("widgets")], [None, None]);
+        for (text, units, factor) in [
+            ("By", Units::Bytes, 1.0),
+            ("KiBy", Units::Bytes, 1024.0),
+            ("{request}", Units::Count, 1.0),
+            ("{request}/s", Units::CountPerSecond, 1.0),
+            ("Cel", Units::None, 1.0),
+            ("s", Units::Seconds, 1.0),
+        ] {
+            assert_eq!(ucum(text), unit(units, factor), "{text}");
+        }
+        assert_eq!([ucum(""), ucum("{x"), ucum("{x}/h"), ucum("B")], [None; 4]);
     }
 }

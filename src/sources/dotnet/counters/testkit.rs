@@ -12,7 +12,8 @@ use crate::model::{MetricSpec, Value, ValueType};
 use crate::sources::Source;
 use crate::sources::dotnet::Dotnet;
 use crate::sources::dotnet::meter::{Meter, Settings};
-use crate::sources::dotnet::nettrace::{Event, Header, Reader, Visitor};
+use crate::sources::dotnet::wire::nettrace::{Event, Header, Reader, Visitor};
+use crate::sources::dotnet::wire::wanted::METERS;
 
 /// The nettrace stream of a capture.
 pub(super) fn capture(name: &str) -> BytesMut {
@@ -97,7 +98,8 @@ pub(super) fn replay(name: &str, counters: &mut Counters, seen: &mut Recorded) -
     let mut meter = Meter::new(Settings::default());
     let mut last = Duration::ZERO;
     events(name, |now, event| {
-        if Counters::takes(event.event_type) {
+        let of = event.event_type;
+        if *of.name == *"EventCounters" || *of.provider == *METERS && of.id != 0 {
             assert!(counters.event(now, event, &mut meter, seen), "a bad report");
         }
         last = now;

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::reading::{Figure, Reading};
+use super::providers::{Figure, Reading};
 use super::testkit::{OwnMetrics, events, facts, recorded, replay};
 use super::*;
 use crate::contract::Recorded;
-use crate::model::{Semantics, Units, Value};
+use crate::model::{HeapSize, Semantics, Units, Value};
 use crate::sources::dotnet::meter::Settings;
 use crate::sources::dotnet::{limits, metrics as m};
 
@@ -29,7 +29,7 @@ fn reports_of_event_counters_are_those_of_the_facts() {
         // Samples, sum, last.
         let mut found = BTreeMap::<String, (u64, f64, f64)>::new();
         events(name, |_, event| {
-            if *event.event_type.name != *EVENT_COUNTERS {
+            if *event.event_type.name != *"EventCounters" {
                 return;
             }
             let reading = Reading::of(&event.event_type.fields, event.payload).unwrap();
@@ -87,7 +87,7 @@ fn series_of_meters_are_those_of_the_facts() {
             let (instrument, tags) = key.strip_suffix(']').unwrap().split_once('[').unwrap();
             let (meter, instrument) = instrument.split_once('/').unwrap();
             let mut row = String::new();
-            tags::name(tags, &mut row);
+            published::row_name(tags, &mut row);
             let row = format!("app:1::{row}");
             let component = crate::model::component;
             let path = format!("{}.{}", component(meter), component(instrument));
@@ -184,14 +184,14 @@ fn counters_go_on_in_another_stream() {
     assert_eq!(seen.in_row("pmda_meter.test_requests", odd), Some(152.0));
     // It is observed: the program's own sum began anew.
     assert_eq!(seen.in_row("pmda_meter.test_duration.count", "app:1::route=/a"), Some(302.0));
-    assert!(counters.memory() < 32 << 10, "{}", counters.memory());
+    assert!(counters.heap_size() < 32 << 10, "{}", counters.heap_size());
 }
 
 /// A type of events `EventCounters` and payloads of it.
 mod made {
     use std::sync::Arc;
 
-    use crate::sources::dotnet::nettrace::{Event, EventType, Field, FieldType};
+    use crate::sources::dotnet::wire::nettrace::{Event, EventType, Field, FieldType};
 
     fn field(name: &str, kind: FieldType) -> Field {
         Field { name: name.into(), kind }
@@ -258,7 +258,7 @@ fn a_process_has_so_many_counters_and_the_rest_is_counted() {
         }
     }
     assert_eq!((seen.log().specs.len(), seen.log().unshown), (limits::DYNAMIC_METRICS, 500));
-    assert!(counters.memory() < 1 << 20, "{}", counters.memory());
+    assert!(counters.heap_size() < 1 << 20, "{}", counters.heap_size());
     let payload = made::payload("c0", 5.0, 1, 1.0);
     for end in 0..payload.len() {
         let event = made::event(&mean, &payload[..end]);

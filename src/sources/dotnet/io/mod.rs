@@ -2,35 +2,27 @@
 
 mod bursts;
 mod discovery;
-mod door;
-mod exchange;
 mod facts;
-mod finder;
-mod found;
 mod lines;
-mod listener;
-mod port;
-mod proc;
 mod process;
 mod reading;
-mod registry;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
 
-use found::Found;
-use process::Shared;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::Config;
-use super::feed::{Hub, PROVIDER};
+use super::stream::MergedLatencies;
+use super::stream::feed::{Hub, PROVIDER};
 use crate::clock::now;
 use crate::net::{Net, Peers};
-use crate::sources::dotnet::stream::MergedLatencies;
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Context, Running};
+use discovery::Found;
+use process::Shared;
 
 /// Starts discovery and the listener.
 ///

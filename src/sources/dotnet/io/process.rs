@@ -10,24 +10,23 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::bursts::{Bursts, answer};
-use super::exchange::Exchanged;
+use super::discovery::Found;
 use super::facts::{Facts, Threads};
-use super::found::Found;
-use super::lines::Lines;
+use super::lines::{Exchanged, Lines};
 use super::reading::{Reading, aligned};
 use crate::clock::now;
 use crate::contract::{Control, Held, Peer};
-use crate::model::Now;
+use crate::model::{HeapSize, Now};
 use crate::net::Peers;
 use crate::net::guard::Guard;
 use crate::net::ledger::Ledger;
 use crate::sources::dotnet::Config;
-use crate::sources::dotnet::feed::{Hub, Streamed};
-use crate::sources::dotnet::ipc::Answer;
+use crate::sources::dotnet::discovery::{Access, Target, Via};
 use crate::sources::dotnet::metrics::{PROFILE_RUN, Request};
 use crate::sources::dotnet::session::{Choice, Command, Failure, Line, Process, Reach};
+use crate::sources::dotnet::stream::feed::{Hub, Streamed};
 use crate::sources::dotnet::stream::{MergedLatencies, Parts, Stream};
-use crate::sources::dotnet::target::{Access, Target, Via};
+use crate::sources::dotnet::wire::ipc::Answer;
 use crate::store::RequestQueue;
 
 /// Time between two ticks.
@@ -229,8 +228,8 @@ impl Task {
         }
         if turn.bytes > 0 {
             self.peer.message();
-            let held = Held { own: self.parts.held() + self.bursts.held(), shared: 0 };
-            let buffers = reading.held();
+            let held = kept(&self.parts, &self.bursts);
+            let buffers = reading.heap_size();
             if let Err(full) = self.ledger.settle(false, buffers, held, &self.peer) {
                 reading.discard();
                 self.session.undecodable(at.monotonic, Line::Main, &full.to_string());
@@ -293,8 +292,8 @@ impl Task {
         if self.bursts.began() && !before {
             self.session.began(at, Line::Burst);
         }
-        let held = Held { own: self.parts.held() + self.bursts.held(), shared: 0 };
-        let buffers = self.main.as_ref().map_or(0, Reading::held);
+        let held = kept(&self.parts, &self.bursts);
+        let buffers = self.main.as_ref().map_or(0, Reading::heap_size);
         let full = self.ledger.settle(false, buffers, held, &self.peer).err();
         if let Some(why) = full.map(|full| full.to_string()).or(turn.fault) {
             self.bursts.discard();
@@ -354,6 +353,11 @@ impl Task {
             }
         }
     }
+}
+
+/// What a process has beside the buffers of its stream.
+fn kept(parts: &Parts, bursts: &Bursts) -> Held {
+    Held { own: size_of_val(parts) + parts.heap_size() + bursts.heap_size(), shared: 0 }
 }
 
 /// The process is younger than the PMDA, whose monotonic clock began with it.

@@ -54,6 +54,8 @@ pub(super) struct Reading {
     next: Duration,
 }
 
+crate::heap_size!(Reading { input, stream });
+
 /// What a turn brought.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
@@ -104,11 +106,6 @@ impl Reading {
         self.input = BytesMut::new();
     }
 
-    /// Bytes of its buffers.
-    pub(super) fn held(&self) -> usize {
-        self.input.capacity() + self.stream.held()
-    }
-
     /// Reads what is there, and decodes it.
     pub(super) fn turn(&mut self, now: Now, parts: &mut Parts, peer: &mut Peer) -> Turn {
         let mut turn = Turn::default();
@@ -135,7 +132,7 @@ impl Reading {
             }
         });
         if turn.bytes > 0 {
-            self.stream.report(now, parts, peer);
+            self.stream.report(parts, peer);
         } else if !self.is_quiet {
             parts.quiet(peer);
         }
@@ -200,4 +197,5 @@ pub(super) fn aligned(now: Duration, step: Duration) -> Duration {
 }
 
 #[cfg(test)]
+#[path = "reading_tests.rs"]
 mod tests;

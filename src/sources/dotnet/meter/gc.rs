@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use super::occurrence::{Gc, HeapChange};
+use super::{Gc, HeapChange};
 use crate::sources::dotnet::limits::{OPEN_COLLECTIONS, OPEN_PAUSES};
 
 /// Reasons of suspensions for collections: for one, and to prepare one.
@@ -106,6 +106,8 @@ pub(super) struct Collections {
     /// Bytes of the heap after the last collection.
     size: Option<u64>,
 }
+
+crate::heap_size!(Collections { pauses, ended, open });
 
 impl Collections {
     /// A suspension begins.
@@ -287,12 +289,6 @@ impl Collections {
         self.ended = VecDeque::new();
         self.pauses.shrink_to_fit();
         self.open.shrink_to_fit();
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        (self.pauses.capacity() + self.ended.capacity()) * size_of::<Pause>()
-            + self.open.capacity() * size_of::<Collection>()
     }
 }
 

@@ -1,20 +1,20 @@
-//! Sums of a process that is not idle.
+//! What each event of the runtime adds to, in a process that is not idle.
 
-use super::counter::Counter;
+use std::hash::BuildHasher;
+use std::time::Duration;
+
 use super::gc::{Collections, Known, Start};
-use super::heap::Heap;
-use super::jit::Jit;
-use super::locks::Locks;
-use super::occurrence::{At, Occurrence};
-use super::pauses::Pauses;
-use super::system::{Deferred, System, Told, whole};
-use super::types::Types;
-use super::waits::Waits;
-use crate::contract::{Counters, Peer};
-use crate::model::{MetricItem, Value};
-use crate::runtimes::{Layout, Rows};
-use crate::sources::dotnet::clr::{Decoded, Utf16, pause_mode, pool_reason};
+use super::generations::BACKGROUND;
+use super::pairs::{Pairs, US};
+use super::system::{Summed, System, add, whole};
+use super::{At, Occurrence};
+use crate::contract::{Histogram, Peer};
+use crate::meter::{Latency, MergedLatency};
+use crate::model::{HeapSize, Value};
+use crate::runtimes::Layout;
+use crate::sources::dotnet::limits::TEXT;
 use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::wire::clr::{Decoded, Utf16, gc_reason, pause_mode, pool_reason};
 
 /// Bytes that a sample of allocations stands for on average (AllocationSampled).
 const SAMPLED: f64 = 102_400.0;
@@ -31,10 +31,10 @@ const CONCURRENT: u32 = 1;
 /// Pause modes in which background collections may happen.
 const INTERACTIVE: u32 = 1;
 const SUSTAINED: u32 = 3;
+/// Longer pauses count as an hour in percentiles, in us.
+const LONGEST: u64 = 3_600_000_000;
 
-/// Gauges that events of collections have.
-const GAUGES: [MetricItem; 4] = [m::PINNED, m::HANDLES, m::FINALIZATION, m::MEMORY_LOAD];
-
+const REASONS: Layout<1> = Layout { table: m::REASONS, items: [m::GC_REASON], label: "reason" };
 const EXCEPTIONS: Layout<1> =
     Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type" };
 const ALLOCATIONS: Layout<2> = Layout {
@@ -44,66 +44,28 @@ const ALLOCATIONS: Layout<2> = Layout {
 };
 const ADJUSTMENTS: Layout<1> =
     Layout { table: m::ADJUSTMENTS, items: [m::ADJUSTMENT], label: "reason" };
+/// Pauses by length in us.
+const PAUSES: Histogram =
+    Histogram { edges: &m::PAUSE_EDGES, item: m::PAUSES, names: m::pause_buckets };
 
-/// Sums of a process that is not idle.
-#[derive(Debug)]
+/// What is open in a process that is not idle, and its pauses of the last minute.
+#[derive(Debug, Default)]
 pub(super) struct Sums {
-    pub(super) figures: Counters,
-    pub(super) heap: Heap,
-    pub(super) pauses: Pauses,
     collections: Collections,
-    exceptions: Types<1>,
-    allocations: Types<2>,
-    locks: Locks,
-    adjustments: Rows<1>,
-    jit: Jit,
-    waits: Waits,
-    deferred: Deferred,
-    told: Told,
-    /// Sizes of generations come with the runtime's events.
-    pub(super) has_sizes: bool,
-    /// An unreported number of threads of the pool.
-    pub(super) pool_threads: Option<u32>,
-    /// Unreported values of [`GAUGES`].
-    gauges: [Option<u64>; GAUGES.len()],
-    /// An unreported size of the heap after a collection.
-    size: Option<u64>,
-    /// An unreported share of the time in collections, in percent.
-    share: Option<f64>,
+    pairs: Pairs,
+    /// In us, on their way to those of the program.
+    pauses: Latency<LONGEST>,
     /// End of the last pause.
     restarted: Option<u64>,
     /// Allocations are sampled by bytes: ticks do not count.
     sampled: bool,
     /// The mode that was reported: server, concurrent, pause mode.
     mode: Option<(bool, bool, u32)>,
-    assemblies: u32,
 }
 
-impl Default for Sums {
-    fn default() -> Self {
-        Self {
-            figures: Counters::default(),
-            heap: Heap::default(),
-            pauses: Pauses::default(),
-            collections: Collections::default(),
-            exceptions: Types::new(EXCEPTIONS),
-            allocations: Types::new(ALLOCATIONS),
-            locks: Locks::default(),
-            adjustments: Rows::new(ADJUSTMENTS),
-            jit: Jit::default(),
-            waits: Waits::default(),
-            deferred: Deferred::default(),
-            told: Told::default(),
-            has_sizes: false,
-            pool_threads: None,
-            gauges: [None; GAUGES.len()],
-            size: None,
-            share: None,
-            restarted: None,
-            sampled: false,
-            mode: None,
-            assemblies: 0,
-        }
+impl HeapSize for Sums {
+    fn heap_size(&self) -> usize {
+        self.collections.heap_size() + self.pairs.heap_size() + self.pauses.memory()
     }
 }
 
@@ -112,117 +74,109 @@ impl Sums {
     #[inline(always)]
     pub(super) fn event<'a>(
         &mut self,
-        owner: &str,
         at: &At<'_>,
         event: &Decoded<'a>,
+        system: &mut System,
         peer: &mut Peer,
     ) -> Option<Occurrence<'a>> {
         match *event {
             Decoded::Exception { kind, message, hresult, flags, .. } => {
-                self.told.exceptions += 1;
-                self.figures.add(m::INNER, (flags & INNER != 0).into());
-                self.figures.add(m::NESTED, (flags & NESTED != 0).into());
-                self.figures.add(m::RETHROWN, (flags & RETHROWN != 0).into());
-                self.exceptions.add(owner, kind, [1], peer);
+                system.exceptions(1, peer);
+                for (flag, item) in
+                    [(INNER, m::INNER), (NESTED, m::NESTED), (RETHROWN, m::RETHROWN)]
+                {
+                    add(item, (flags & flag != 0).into(), peer);
+                }
+                let hash = system.hasher.hash_one(kind.bytes());
+                EXCEPTIONS.count(&system.name, hash, [1], peer, |key| kind.push_to(key, TEXT));
                 Some(Occurrence::Exception { kind, message, hresult, flags })
             }
             Decoded::CatchStart { .. } => {
-                self.figures.add(m::CAUGHT, 1);
+                peer.add(m::CAUGHT, 1);
                 None
             }
             Decoded::AllocationTick { amount, kind, amount64, type_name, .. } => {
                 let bytes = if amount64 == 0 { amount.into() } else { amount64 };
-                (!self.sampled).then(|| self.allocation(owner, type_name, kind, bytes, peer))
+                (!self.sampled).then(|| allocation(type_name, kind, bytes, system, peer))
             }
             Decoded::AllocationSampled { kind, type_name, object_size, .. } => {
                 self.sampled = true;
-                Some(self.allocation(owner, type_name, kind, estimate(object_size), peer))
+                Some(allocation(type_name, kind, estimate(object_size), system, peer))
             }
             Decoded::ContentionStart { flags: 0, lock, owner, .. } => {
-                self.locks.begin(at, lock, owner);
+                self.pairs.contend(at, lock, owner);
                 None
             }
             Decoded::ContentionStop { flags: 0, duration, .. } => {
                 let told = (duration > 0.0).then(|| whole(duration));
-                self.told.contentions += 1;
-                self.locks.end(owner, at, told, &mut self.figures, peer)
+                system.contentions(1, peer);
+                self.pairs.locked(at, told, &system.name, peer)
             }
             Decoded::WaitStart { source, .. } => {
-                self.waits.begin(at, source);
+                self.pairs.wait(at, source);
                 None
             }
             Decoded::WaitStop { .. } => {
-                self.waits.end(owner, at, peer);
+                self.pairs.waited(at, &system.name, peer);
                 None
             }
             Decoded::JittingStarted { method, il_size, .. } => {
-                self.jit.begin(at, method, il_size, &mut self.deferred);
+                system.sum(Summed::IlBytes, il_size.into(), peer);
+                self.pairs.compile(at, method, il_size);
                 None
             }
-            Decoded::MethodLoad { .. } => {
-                let Self { jit, figures, deferred, .. } = self;
-                jit.end(owner, at, event, figures, deferred, peer)
-            }
-            _ => {
-                let mut known = Known::default();
-                if self.collection(owner, at, event, &mut known, peer) {
-                    self.known(&known)
-                } else {
-                    self.rare(owner, event, peer)
-                }
-            }
+            Decoded::MethodLoad { .. } => self.pairs.loaded(at, event, system, peer),
+            _ => match self.collection(at, event, system, peer) {
+                Some(known) => self.known(&known, system, peer),
+                None => self.rare(event, system, peer),
+            },
         }
     }
 
-    fn allocation<'a>(
-        &mut self,
-        owner: &str,
-        kind: Utf16<'a>,
-        size: u32,
-        bytes: u64,
-        peer: &mut Peer,
-    ) -> Occurrence<'a> {
-        self.deferred.allocated += bytes;
-        self.figures.add(m::ALLOC_LARGE, if size == LARGE { bytes } else { 0 });
-        self.allocations.add(owner, kind, [bytes, 1], peer);
-        Occurrence::Allocation { kind, bytes }
-    }
-
-    /// Events of collections and pauses, and what they make known; false: the event is another
-    /// one.
+    /// Events of collections and pauses, and what they make known; `None`: the event is another one.
     fn collection(
         &mut self,
-        owner: &str,
         at: &At<'_>,
         event: &Decoded<'_>,
-        known: &mut Known,
+        system: &mut System,
         peer: &mut Peer,
-    ) -> bool {
+    ) -> Option<Known> {
         let thread = at.capture_thread;
-        match *event {
+        Some(match *event {
             Decoded::SuspendBegin { reason, .. } => {
                 self.collections.suspend(at.time, thread, reason);
+                Known::default()
             }
             Decoded::SuspendEnd { .. } => {
                 let suspension = self.collections.suspended(at.time, thread);
-                self.figures.add(m::SUSPENSION, suspension.unwrap_or_default());
+                add(m::SUSPENSION, suspension.unwrap_or_default(), peer);
+                Known::default()
             }
             Decoded::RestartEnd { .. } => {
-                *known = self.collections.restarted(at.time, thread);
+                let known = self.collections.restarted(at.time, thread);
                 if let Some(pause) = known.pause {
                     let since = self.restarted.replace(at.time);
-                    self.share = since.and_then(|since| share(pause, at.time, since));
+                    if let Some(share) = since.and_then(|since| share(pause, at.time, since)) {
+                        system.without_counters(m::TIME_IN_GC, share, peer);
+                    }
                 }
+                known
             }
             Decoded::GcStart { count, depth, reason, kind, .. } => {
-                self.figures.add(m::GC_BACKGROUND, (kind == 1).into());
-                self.figures.add(m::GC_FOREGROUND, (kind == 2).into());
-                self.told.collections.iter_mut().take(depth as usize + 1).for_each(|n| *n += 1);
-                self.heap.collection(owner, depth, reason, peer);
+                add(m::GC_BACKGROUND, (kind == 1).into(), peer);
+                add(m::GC_FOREGROUND, (kind == 2).into(), peer);
+                for generation in 0..=depth.min(2) {
+                    system.collections(generation, 1, peer);
+                }
+                let System { name, generations, .. } = system;
+                generations.add(name, depth.min(2), m::GC_OWN, 1, peer);
+                REASONS.count(name, reason.into(), [1], peer, |key| {
+                    key.push_str(gc_reason(reason));
+                });
                 let start = Start { number: count, generation: depth, reason, kind };
-                *known = self.collections.start(at.time, start);
+                self.collections.start(at.time, start)
             }
-            Decoded::GcEnd { count, .. } => *known = self.collections.end(at.time, thread, count),
+            Decoded::GcEnd { count, .. } => self.collections.end(at.time, thread, count),
             Decoded::HeapStats {
                 size0,
                 promoted0,
@@ -240,33 +194,39 @@ impl Sums {
                 ..
             } => {
                 let sizes = [size0, size1, size2, size3, size4];
-                self.has_sizes = true;
-                for (generation, size) in sizes.into_iter().enumerate() {
-                    self.heap.size(generation, size);
-                }
-                self.size = Some(sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size)));
-                let [of_pinned, of_handles, of_finalization, _] = &mut self.gauges;
-                *of_pinned = Some(pinned.into());
-                *of_handles = Some(handles.into());
-                *of_finalization = Some(finalization_count);
+                system.sizes(sizes, peer);
+                peer.set(m::PINNED, u64::from(pinned));
+                peer.set(m::HANDLES, u64::from(handles));
+                peer.set(m::FINALIZATION, finalization_count);
                 let promoted = [promoted0, promoted1, promoted2, promoted3, promoted4];
-                *known = self.collections.statistics(thread, sizes, promoted);
+                self.collections.statistics(thread, sizes, promoted)
             }
-            _ => return false,
-        }
-        true
+            _ => return None,
+        })
     }
 
     /// Counts what a collection's event made known.
-    fn known<'a>(&mut self, known: &Known) -> Option<Occurrence<'a>> {
+    fn known<'a>(
+        &mut self,
+        known: &Known,
+        system: &mut System,
+        peer: &mut Peer,
+    ) -> Option<Occurrence<'a>> {
         if let Some(pause) = known.pause {
-            self.pauses.add(pause, &mut self.figures);
+            peer.add(m::PAUSE_TOTAL, pause);
+            peer.add(m::PAUSE_COUNT, 1);
+            peer.set(m::PAUSE_LAST, pause);
+            peer.longest(m::PAUSE_MAX, pause);
+            peer.count_range(&PAUSES, pause / US);
+            self.pauses.record(pause / US);
         }
+        let System { name, generations, .. } = system;
         if let Some(end) = known.end {
-            self.heap.time(end.generation, end.background, end.duration);
+            let row = if end.background { BACKGROUND } else { end.generation.min(2) };
+            generations.add(name, row, m::GC_TIME, end.duration, peer);
         }
-        for (generation, bytes) in known.survivors.into_iter().flatten().enumerate() {
-            self.heap.promoted(generation, bytes);
+        for (generation, bytes) in (0..).zip(known.survivors.into_iter().flatten()) {
+            generations.add(name, generation, m::HEAP_PROMOTED, bytes, peer);
         }
         known.gc.map(Occurrence::Gc)
     }
@@ -274,36 +234,32 @@ impl Sums {
     /// Events that come a few times a second at most.
     fn rare<'a>(
         &mut self,
-        owner: &str,
         event: &Decoded<'a>,
+        system: &System,
         peer: &mut Peer,
     ) -> Option<Occurrence<'a>> {
-        let mut set = |item, value| peer.set(item, value);
         match *event {
-            Decoded::Unknown => self.figures.add(m::UNKNOWN, 1),
-            Decoded::FinalizersEnd { count, .. } => self.figures.add(m::FINALIZED, count.into()),
-            Decoded::ThreadCreated { .. } => self.figures.add(m::THREADS_CREATED, 1),
-            Decoded::PoolSample { throughput, .. } => {
-                set(m::POOL_THROUGHPUT, Value::F64(throughput));
-            }
+            Decoded::Unknown => peer.add(m::UNKNOWN, 1),
+            Decoded::FinalizersEnd { count, .. } => add(m::FINALIZED, count.into(), peer),
+            Decoded::ThreadCreated { .. } => peer.add(m::THREADS_CREATED, 1),
+            Decoded::PoolSample { throughput, .. } => peer.set(m::POOL_THROUGHPUT, throughput),
             Decoded::PoolLimits { min_workers, max_workers, .. } => {
-                set(m::POOL_MIN, Value::U64(min_workers.into()));
-                set(m::POOL_MAX, Value::U64(max_workers.into()));
+                peer.set(m::POOL_MIN, u64::from(min_workers));
+                peer.set(m::POOL_MAX, u64::from(max_workers));
             }
             Decoded::BackgroundJitStart { pending, .. }
             | Decoded::BackgroundJitStop { pending, .. } => {
-                set(m::JIT_PENDING, Value::U64(pending.into()));
+                peer.set(m::JIT_PENDING, u64::from(pending));
             }
             Decoded::PoolAdjustment { throughput, target, reason, .. } => {
-                set(m::POOL_TARGET, Value::U64(target.into()));
-                self.figures.add(m::STARVATION, (reason == STARVATION).into());
+                peer.set(m::POOL_TARGET, u64::from(target));
+                add(m::STARVATION, (reason == STARVATION).into(), peer);
                 let name = |key: &mut String| key.push_str(pool_reason(reason));
-                self.adjustments.add(owner, reason.into(), [1], peer, name);
+                ADJUSTMENTS.count(&system.name, reason.into(), [1], peer, name);
                 return Some(Occurrence::Adjustment { target, throughput, reason });
             }
             Decoded::GlobalHeap { heaps, mechanisms, pause_mode, memory_load, .. } => {
-                let [.., of_load] = &mut self.gauges;
-                *of_load = Some(memory_load.into());
+                peer.set(m::MEMORY_LOAD, u64::from(memory_load));
                 self.mode(heaps > 1, mechanisms & CONCURRENT != 0, pause_mode, peer);
             }
             _ => {}
@@ -324,130 +280,42 @@ impl Sums {
         peer.set(m::GC_MODE, Value::Text(text.into()));
     }
 
-    /// Figures of events that exist as counters too: most count if no counter does.
-    pub(super) fn settle(
-        &mut self,
-        no_counters: bool,
-        system: &mut System,
-        assemblies: Option<u32>,
-        peer: &mut Peer,
-    ) {
-        let Told { exceptions, contentions, collections } = std::mem::take(&mut self.told);
-        let agreed = &mut system.agreed;
-        for (of, item, more) in [
-            (&mut agreed.exceptions, m::EXCEPTIONS, exceptions),
-            (&mut agreed.contentions, m::CONTENTION_COUNT, contentions),
-        ] {
-            of.events(more);
-            self.figures.add(item, of.take());
-        }
-        for (generation, (of, more)) in agreed.collections.iter_mut().zip(collections).enumerate() {
-            of.events(more);
-            let more = of.take();
-            if more > 0 {
-                self.heap.count(generation, more);
-            }
-        }
-        let counts = |counter| no_counters || system.is_complete() && !system.has(counter);
-        let Deferred { allocated, methods, il_bytes, jit_time } = &mut self.deferred;
-        for (counter, item, sum) in [
-            (Counter::Allocated, m::ALLOC_BYTES, allocated),
-            (Counter::Methods, m::JIT_METHODS, methods),
-            (Counter::IlBytes, m::JIT_IL_BYTES, il_bytes),
-            (Counter::JitTime, m::JIT_TIME, jit_time),
-        ] {
-            if counts(counter) {
-                self.figures.add(item, std::mem::take(sum));
-            } else if system.has(counter) {
-                *sum = 0;
-            }
-        }
-        if let Some(threads) = self.pool_threads.take()
-            && (no_counters || !system.has(Counter::PoolThreads))
-        {
-            let value = Value::U64(threads.into());
-            peer.set(m::POOL_THREADS, value);
-        }
-        let (size, share) = (self.size.take(), self.share.take());
-        if !no_counters {
-            return;
-        }
-        if let Some(size) = size {
-            peer.set(m::HEAP_TOTAL, size);
-        }
-        if let Some(share) = share {
-            peer.set(m::TIME_IN_GC, share);
-        }
-        if let Some(assemblies) = assemblies
-            && self.assemblies != assemblies
-        {
-            self.assemblies = assemblies;
-            let value = Value::U64(assemblies.into());
-            peer.set(m::ASSEMBLIES, value);
-        }
-    }
-
-    /// Reports the sums since the last report.
-    pub(super) fn report(&mut self, owner: &str, peer: &mut Peer) {
-        self.figures.report(peer);
-        for (item, value) in GAUGES.into_iter().zip(&mut self.gauges) {
-            if let Some(value) = value.take() {
-                peer.set(item, value);
-            }
-        }
-        self.heap.report(owner, peer);
-        self.pauses.report(peer);
-        self.exceptions.report(peer);
-        self.allocations.report(peer);
-        self.locks.report(peer);
-        self.adjustments.report(peer);
-        self.jit.report(peer);
-        self.waits.report(peer);
-    }
-
     /// Another stream begins: what the one before left open will not end.
     pub(super) fn reset(&mut self) {
         self.collections.reset();
-        self.locks.reset();
-        self.jit.reset();
-        self.waits.reset();
+        self.pairs = Pairs::default();
         (self.restarted, self.sampled) = (None, false);
     }
 
-    /// Frees what an idle process does not need; percentiles have a minute.
-    pub(super) fn clear(&mut self, owner: &str, peer: &mut Peer) {
-        self.collections.shrink();
-        self.heap.clear(owner, peer);
-        self.pauses.clear(peer);
-        self.exceptions.clear(peer);
-        self.allocations.clear(peer);
-        self.locks.clear(peer);
-        self.adjustments.clear(peer);
-        self.jit.clear(peer);
-        self.waits.clear(peer);
+    /// A second has passed. `service`: pauses of the program. True: the process is idle, and nothing would be
+    /// lost with this value.
+    pub(super) fn tick(
+        &mut self,
+        now: Duration,
+        service: Option<&MergedLatency>,
+        idle: bool,
+    ) -> bool {
+        self.pauses.changed(now, service);
+        if idle {
+            self.collections.shrink();
+            self.pairs.shrink();
+        }
+        idle && self.pauses.is_empty() && self.heap_size() == 0
     }
+}
 
-    /// Bytes beside this value itself.
-    fn beside(&self) -> usize {
-        self.collections.memory()
-            + self.heap.memory()
-            + self.exceptions.memory()
-            + self.allocations.memory()
-            + self.locks.memory()
-            + self.adjustments.memory()
-            + self.jit.memory()
-            + self.waits.memory()
-    }
-
-    /// Allocated bytes.
-    pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.beside()
-    }
-
-    /// Nothing would be lost with this value.
-    pub(super) fn is_empty(&self) -> bool {
-        self.beside() == 0 && self.pauses.is_silent()
-    }
+fn allocation<'a>(
+    kind: Utf16<'a>,
+    size: u32,
+    bytes: u64,
+    system: &mut System,
+    peer: &mut Peer,
+) -> Occurrence<'a> {
+    system.sum(Summed::Allocated, bytes, peer);
+    add(m::ALLOC_LARGE, if size == LARGE { bytes } else { 0 }, peer);
+    let hash = system.hasher.hash_one(kind.bytes());
+    ALLOCATIONS.count(&system.name, hash, [bytes, 1], peer, |key| kind.push_to(key, TEXT));
+    Occurrence::Allocation { kind, bytes }
 }
 
 /// Bytes that a sampled allocation of a size stands for.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::model::HeapSize;
 use crate::sources::dotnet::limits;
-use crate::sources::dotnet::utf16::Utf16;
+use crate::sources::dotnet::wire::Utf16;
 
 /// Bytes of a method beside its name: node of the map, counts of the name.
 const COST: usize = 96;
@@ -22,7 +23,7 @@ struct Code {
 
 /// Methods by address. The newest method of an address wins.
 #[derive(Debug, Default)]
-pub(in crate::sources::dotnet) struct Methods {
+pub(crate) struct Methods {
     by_start: BTreeMap<u64, Code>,
     /// Bytes of names.
     names: usize,
@@ -30,15 +31,15 @@ pub(in crate::sources::dotnet) struct Methods {
     refused: u64,
 }
 
+impl HeapSize for Methods {
+    fn heap_size(&self) -> usize {
+        self.by_start.len() * COST + self.names
+    }
+}
+
 impl Methods {
     /// Adds the code of a method.
-    pub(in crate::sources::dotnet) fn load(
-        &mut self,
-        start: u64,
-        size: u32,
-        namespace: Utf16<'_>,
-        name: Utf16<'_>,
-    ) {
+    pub(crate) fn load(&mut self, start: u64, size: u32, namespace: Utf16<'_>, name: Utf16<'_>) {
         let Some(end) = start.checked_add(size.into()).filter(|end| *end > start) else { return };
         let mut full = String::new();
         for (part, dot) in [(namespace, ""), (name, ".")] {
@@ -74,14 +75,14 @@ impl Methods {
     }
 
     /// The method's code is no longer there.
-    pub(in crate::sources::dotnet) fn unload(&mut self, start: u64) {
+    pub(crate) fn unload(&mut self, start: u64) {
         if let Some(code) = self.by_start.get_mut(&start) {
             code.unloaded = true;
         }
     }
 
     /// Ends a burst: forgets what was unloaded. Returns the number of methods without room.
-    pub(in crate::sources::dotnet) fn settle(&mut self) -> u64 {
+    pub(crate) fn settle(&mut self) -> u64 {
         let unloaded: Vec<u64> =
             self.by_start.iter().filter(|(_, c)| c.unloaded).map(|(at, _)| *at).collect();
         unloaded.into_iter().for_each(|at| self.remove(at));
@@ -95,26 +96,20 @@ impl Methods {
     }
 
     /// The name of the method at an address.
-    pub(in crate::sources::dotnet) fn name(&self, ip: u64) -> Option<&Arc<str>> {
+    pub(crate) fn name(&self, ip: u64) -> Option<&Arc<str>> {
         let (_, code) = self.by_start.range(..=ip).next_back()?;
         (ip < code.end).then_some(&code.name)
     }
 
     /// Number of methods.
-    pub(in crate::sources::dotnet) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_start.len()
-    }
-
-    /// Bytes in use.
-    pub(in crate::sources::dotnet) fn held(&self) -> usize {
-        self.by_start.len() * COST + self.names
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
     fn load(methods: &mut Methods, start: u64, size: u32, name: &str) {
         let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
         let (space, name) = (units("N.T"), units(name));

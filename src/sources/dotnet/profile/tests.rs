@@ -5,10 +5,9 @@ use bytes::BytesMut;
 
 use super::{Clock, Profile};
 use crate::contract::Recorded;
-use crate::model::RowItem;
+use crate::model::{HeapSize, RowItem};
 use crate::sources::Source;
-use crate::sources::dotnet::metrics as m;
-use crate::sources::dotnet::{Dotnet, limits};
+use crate::sources::dotnet::{Dotnet, limits, metrics as m};
 
 /// A stream of the corpus without the answer before it.
 fn stream(name: &str) -> Vec<u8> {
@@ -154,19 +153,37 @@ fn what_a_thread_does_after_the_samples_is_not_in_them() {
 fn methods_stay_between_bursts_and_the_burst_goes() {
     let bytes = stream("profile-slim-9");
     let (_, answer, mut profile) = burst(&bytes, 4096, &mut Fake::default());
-    let kept = profile.held();
+    let kept = profile.heap_size();
     assert!(kept > 50_000 && answer.contains("methods known"), "{kept} {answer}");
     // A second burst without its end: the names are known, the stream is cut.
     let mut clock = Fake::default();
     profile.begin(&mut clock);
     profile.feed(&mut BytesMut::from(&bytes[..60_000]), &mut clock).expect("sound");
-    assert!(profile.held() > kept);
+    assert!(profile.heap_size() > kept);
     let mut rows = recorded();
     let answer = profile.finish(Some("the connection ended"), OWNER, &mut rows);
     assert!(answer.starts_with("failed: the connection ended: "), "{answer}");
     assert!(time(&rows, m::STACK_SAMPLES, GAMMA) > 0, "{:?}", rows.log().rows);
-    assert!(profile.held() <= kept + 4096);
+    assert!(profile.heap_size() <= kept + 4096);
     assert_eq!(profile.finish(None, OWNER, &mut rows), "");
+}
+
+#[test]
+fn methods_that_cannot_be_decoded_are_told() {
+    let bytes = stream("profile-9");
+    let mut parts = super::Parts::default();
+    let mut part = super::Part { parts: &mut parts, methods: &mut super::Methods::default() };
+    part.method(super::clr::decode(143, 2, 8, &[1; 20]), false);
+    part.method(super::clr::decode_rundown(144, 2, 8, &[1; 20]), true);
+    assert_eq!(parts.bad, 2);
+    let (mut profile, mut clock) = (Profile::default(), Fake::default());
+    profile.begin(&mut clock);
+    profile.feed(&mut BytesMut::from(&bytes[..]), &mut clock).expect("sound");
+    if let Some(burst) = &mut profile.burst {
+        burst.parts.bad += parts.bad;
+    }
+    let answer = profile.finish(None, OWNER, &mut recorded());
+    assert!(answer.ends_with("; 2 methods could not be decoded"), "{answer}");
 }
 
 #[test]
@@ -195,14 +212,14 @@ fn a_reset_takes_the_rows_away_and_gives_their_places_to_others() {
 #[test]
 fn no_time_is_lost_with_more_methods_than_slots() {
     let many = u64::from(SLOTS) + 10;
-    let named = super::weigh::Named {
+    let named = super::samples::Named {
         stacks: (0..many).map(|n| (format!("A.M{n}"), n + 1)).collect(),
         methods: (0..many).map(|n| (format!("A.M{n}").into(), (n + 1, n + 2))).collect(),
         other: 7,
         ..Default::default()
     };
     let mut rows = recorded();
-    super::report::rows(&named, OWNER, &mut rows);
+    super::add_rows(&named, OWNER, &mut rows);
     let all = (1..=many).sum::<u64>();
     assert_eq!((sum(&rows, m::STACK_SAMPLES), sum(&rows, m::METHOD_SELF)), (all + 7, all));
     assert_eq!(sum(&rows, m::METHOD_TOTAL), all + many);
@@ -249,5 +266,5 @@ fn stacks_frames_and_counts_are_bounded() {
         full |= !samples.batch(|_| None);
         (0..16_000).for_each(|thread| samples.sample(thread, 1));
     }
-    assert!(full && samples.held() < 64 << 20, "{}", samples.held());
+    assert!(full && samples.heap_size() < 64 << 20, "{}", samples.heap_size());
 }

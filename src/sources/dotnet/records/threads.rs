@@ -1,12 +1,43 @@
-//! Names of threads.
+//! What records ask of the reader of a process, and the names of threads.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::lookup::Lookup;
 use crate::model::Stamp;
 use crate::sources::dotnet::limits::{THREAD_NAME, THREAD_NAMES};
+
+/// What can be found out about a process beside its stream.
+pub trait Lookup {
+    /// The name of a thread, by the id that the process has for it. Records ask again after some
+    /// seconds only.
+    fn thread_name(&mut self, _: u64) -> Option<String> {
+        None
+    }
+
+    /// Appends the stack of this id, outermost method first; nothing if it is not known.
+    fn stack(&mut self, _: u32, _: &mut String) {}
+}
+
+/// Finds nothing.
+impl Lookup for () {}
+
+/// Where an event comes from, beside its thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// Id of its stack; 0: none.
+    pub stack: u32,
+    /// Activity id; zeros: none.
+    pub activity: &'a [u8; 16],
+    /// Related activity id; zeros: none.
+    pub related: &'a [u8; 16],
+}
+
+impl Default for Origin<'_> {
+    fn default() -> Self {
+        Self { stack: 0, activity: &[0; 16], related: &[0; 16] }
+    }
+}
 
 /// Seconds after which a name is looked up again: threads of pools are renamed, and the ids of
 /// ended threads are given out again.
@@ -20,6 +51,8 @@ pub(super) struct ThreadNames {
     names: Vec<Known>,
 }
 
+crate::heap_size!(ThreadNames { places, each names });
+
 #[derive(Debug)]
 struct Known {
     /// Empty: it could not be found out.
@@ -27,6 +60,8 @@ struct Known {
     /// Time of the event for which it was looked up, in seconds since 1970.
     at: i64,
 }
+
+crate::heap_size!(Known { name });
 
 impl ThreadNames {
     /// The name, or an empty text.
@@ -66,13 +101,6 @@ impl ThreadNames {
         place
     }
 
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.places.capacity() * (size_of::<(u64, usize)>() + 1)
-            + self.names.capacity() * size_of::<Known>()
-            + self.names.iter().map(|known| known.name.len()).sum::<usize>()
-    }
-
     /// Frees the memory.
     pub(super) fn release(&mut self) {
         *self = Self::default();
@@ -86,7 +114,7 @@ fn clean(name: &str) -> Box<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
+    use crate::model::HeapSize;
     /// Names threads by the number of look-ups.
     #[derive(Debug)]
     struct Counting(u64);
@@ -115,8 +143,8 @@ mod tests {
         for thread in 0..3 * THREAD_NAMES as u64 {
             names.get(thread, at(0), &mut lookup);
         }
-        assert!(names.names.len() <= THREAD_NAMES && names.memory() > 0);
+        assert!(names.names.len() <= THREAD_NAMES && names.heap_size() > 0);
         names.release();
-        assert_eq!(names.memory(), 0);
+        assert_eq!(names.heap_size(), 0);
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Waiting {
     until: Option<Stamp>,
 }
 
+crate::heap_size!(Waiting { kinds, sorted });
+
 impl Waiting {
     /// The records of a kind.
     #[inline]
@@ -90,10 +92,5 @@ impl Waiting {
     /// No record waits.
     pub(super) fn is_empty(&self) -> bool {
         self.kinds.iter().all(Batch::is_empty)
-    }
-
-    /// Bytes allocated.
-    pub(super) fn memory(&self) -> usize {
-        self.kinds.iter().chain([&self.sorted]).map(Batch::memory).sum()
     }
 }

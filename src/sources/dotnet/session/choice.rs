@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::pattern::matches;
-
 /// The oldest release that is read without being named. .NET Core 3 dies of every session now and
 /// then while it ends: 12 of 350 programs, and 4 of 150 with nothing but counters.
 const SAFE: u16 = 5;
@@ -98,10 +96,24 @@ fn seconds(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(u64::from(seconds) * unit))
 }
 
+/// Whether a name matches a pattern, in which `*` stands for any text.
+#[must_use]
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    // The earliest place of each part leaves most for those behind.
+    for part in parts {
+        let Some((_, behind)) = rest.split_once(part) else { return false };
+        rest = behind;
+    }
+    rest.ends_with(last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn a_process_is_chosen_by_name_user_version_and_age() {
         let texts = ["shop*;user=www", "old;version=3;age=10min", "*;counters;version=10"];
@@ -129,6 +141,25 @@ mod tests {
         assert_eq!(counters("*;age=2s;counters"), Some(Duration::from_secs(2)));
         for text in ["a;counters=1", "a;b", "a;version=x", "a;age=5y", "a;user=", "a;age=", "a;"] {
             assert!(Choice::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_star_is_any_text() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("*", "app", true),
+            ("app", "app", true),
+            ("app", "apps", false),
+            ("app*", "apps", true),
+            ("*app", "my.app", true),
+            ("*app", "apple", false),
+            ("a*b*c", "a1b2b3c", true),
+            ("a*b*c", "a1c2b", false),
+            ("a*a", "a", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

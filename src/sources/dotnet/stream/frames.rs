@@ -5,11 +5,12 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::sources::dotnet::clr::Decoded;
+use crate::model::HeapSize;
 use crate::sources::dotnet::limits::{OPEN_PAIRS, STACKS};
-use crate::sources::dotnet::nettrace::Ips;
 use crate::sources::dotnet::profile::Methods;
 use crate::sources::dotnet::records::Lookup;
+use crate::sources::dotnet::wire::clr::Decoded;
+use crate::sources::dotnet::wire::nettrace::Ips;
 
 /// Methods that wait for locks, and that no lock is called by.
 const WAITING: [&str; 2] = ["System.Threading.Monitor.", "System.Threading.Lock."];
@@ -26,6 +27,14 @@ pub(super) struct Frames {
     /// 9), and the sequence point may come between.
     waits: HashMap<u64, Box<[u64]>, RandomState>,
     methods: Methods,
+}
+
+impl HeapSize for Frames {
+    fn heap_size(&self) -> usize {
+        let all = self.stacks.values().chain(self.waits.values());
+        let ips: usize = all.map(Box::heap_size).sum();
+        self.stacks.heap_size() + self.waits.heap_size() + ips + self.methods.heap_size()
+    }
 }
 
 impl Frames {
@@ -106,14 +115,6 @@ impl Frames {
             last = name;
         }
     }
-
-    /// Bytes in use.
-    pub(super) fn held(&self) -> usize {
-        let all = self.stacks.values().chain(self.waits.values());
-        let stacks: usize = all.map(|ips| size_of_val(&**ips)).sum();
-        let entries = self.stacks.capacity() + self.waits.capacity();
-        entries * (size_of::<(u64, Box<[u64]>)>() + 1) + stacks + self.methods.held()
-    }
 }
 
 /// Finds stacks in the stream, and all else where `beside` finds it.
@@ -138,7 +139,7 @@ impl Lookup for Named<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::dotnet::utf16::Utf16;
+    use crate::sources::dotnet::wire::Utf16;
 
     fn load(frames: &mut Frames, address: u64, namespace: &str, name: &str) {
         let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();

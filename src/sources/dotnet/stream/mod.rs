@@ -5,21 +5,27 @@
 //!                                                       └─▶ counters
 //! ```
 
-mod clock;
+pub mod feed;
 mod frames;
-mod parts;
-mod route;
 mod visit;
 
-pub use clock::Ticks;
-pub use parts::{MergedLatencies, Parts};
+pub use crate::meter::MergedLatencies;
+pub use visit::Ticks;
+
+use std::fmt;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 
-use super::metrics as m;
-use super::nettrace::Reader;
+use super::counters::Counters;
+use super::meter::{Meter, Settings};
+use super::records::{Lookup, Records};
+use super::wire::nettrace::Reader;
+use super::{Config, metrics as m, records};
 use crate::contract::Peer;
+use crate::meter::MergedLatency;
 use crate::model::{MetricItem, Now};
+use frames::Frames;
 use visit::{State, Visit};
 
 /// The stream of one CollectTracing session.
@@ -32,6 +38,8 @@ pub struct Stream {
     bytes: u64,
     lost: u64,
 }
+
+crate::heap_size!(Stream { reader, state });
 
 impl Stream {
     /// Decodes bytes of the stream; leaves a partial token. `ticks`: the host's clock at `now`.
@@ -73,8 +81,8 @@ impl Stream {
         std::mem::replace(&mut self.state.heard, false)
     }
 
-    /// Ends a batch: sums reach the metrics.
-    pub fn report(&mut self, now: Now, parts: &mut Parts, peer: &mut Peer) {
+    /// Ends a batch: counts what came since the last one, and releases records.
+    pub fn report(&mut self, parts: &mut Parts, peer: &mut Peer) {
         let bytes = self.reader.offset();
         let lost = self.reader.losses().lost();
         let count = |item: MetricItem, more: u64, peer: &mut Peer| {
@@ -87,8 +95,6 @@ impl Stream {
         let events = self.reader.events();
         let events = events - std::mem::replace(&mut self.events, events);
         count(m::EVENTS, events, peer);
-        count(m::UNKNOWN, std::mem::take(&mut self.state.unknown), peer);
-        count(m::BAD, std::mem::take(&mut self.state.bad), peer);
         let newest = std::mem::take(&mut self.state.newest);
         if events > 0
             && let Some(lag) = self.state.clock.age(newest)
@@ -98,12 +104,104 @@ impl Stream {
         while let Some(report) = parts.counters.report() {
             parts.records.session_report(self.state.clock.stamp(report.time), &report.text, peer);
         }
-        parts.report(now, peer);
+        parts.records.release_sorted(peer);
+    }
+}
+
+/// The sums and records of one process: they go on when another session begins.
+pub struct Parts {
+    /// Its metrics.
+    pub meter: Meter,
+    /// Its EventCounters and meters.
+    pub counters: Counters,
+    /// Its event records.
+    pub records: Records,
+    /// Finds names for them.
+    pub lookup: Box<dyn Lookup + Send>,
+    /// Pauses of the programs of this host.
+    latencies: Option<Arc<MergedLatencies>>,
+    /// Pauses of its program.
+    service: Option<Arc<MergedLatency>>,
+    /// Stacks and methods, if stacks are asked for.
+    frames: Option<Box<Frames>>,
+}
+
+crate::heap_size!(Parts { meter, counters, records, frames });
+
+/// How a process tells of itself over its socket.
+const fn settings(counters: bool) -> Settings {
+    Settings { runtime_events: true, no_counters: !counters, from_start: false }
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("meter", &self.meter).finish_non_exhaustive()
+    }
+}
+
+impl Parts {
+    /// A process without events.
+    #[must_use]
+    pub fn new(config: &Config, lookup: Box<dyn Lookup + Send>) -> Self {
+        Self {
+            meter: Meter::new(settings(true)),
+            counters: Counters::default(),
+            records: Records::new(records::Settings::new(config)),
+            lookup,
+            latencies: None,
+            service: None,
+            frames: (config.stacks || config.locks).then(Box::default),
+        }
     }
 
-    /// Bytes in use.
+    /// Its pauses are added to those of its program.
     #[must_use]
-    pub fn held(&self) -> usize {
-        size_of::<Self>() + self.reader.held() + self.state.held()
+    pub fn serving(mut self, latencies: &Arc<MergedLatencies>) -> Self {
+        self.latencies = Some(Arc::clone(latencies));
+        self
+    }
+
+    /// The process is an instance of this name.
+    pub fn start(&mut self, name: &str, peer: &mut Peer) {
+        self.service = self.latencies.as_ref().and_then(|all| all.of(m::program(name)));
+        self.meter.start(name, peer);
+        self.counters.start(name);
+    }
+
+    /// The configuration has changed.
+    pub fn configure(&mut self, config: &Config) {
+        self.records.configure(records::Settings::new(config));
+    }
+
+    /// Another stream begins. `session` and `client`: the ids that it asked meters with.
+    /// `counters`: EventCounters will come.
+    pub fn stream(&mut self, session: &str, client: &str, counters: bool, peer: &mut Peer) {
+        self.counters.stream(session, client);
+        self.meter.stream(settings(counters), peer);
+        self.records.restart(peer);
+        if let Some(frames) = &mut self.frames {
+            frames.stream();
+        }
+    }
+
+    /// The stream has ended.
+    pub fn end(&mut self, peer: &mut Peer) {
+        self.meter.end(peer);
+        self.counters.end(peer);
+        self.records.release(peer);
+    }
+
+    /// Nothing more comes for now.
+    pub fn quiet(&mut self, peer: &mut Peer) {
+        self.records.release(peer);
+    }
+
+    /// A second has passed.
+    pub fn tick(&mut self, now: Now, peer: &mut Peer) {
+        self.meter.tick(now.monotonic, self.service.as_deref(), peer);
+        self.counters.tick(now.monotonic, peer);
+        if let Some(pauses) = &self.service {
+            m::tick(now, pauses, peer);
+        }
     }
 }

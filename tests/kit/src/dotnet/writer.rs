@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use bytes::BytesMut;
-use pmdaapm::sources::dotnet::nettrace::{Event, Ips, Reader, Visitor};
+use pmdaapm::sources::dotnet::wire::nettrace::{Event, Ips, Reader, Visitor};
 
 /// Bytes of the events of a block.
 const BLOCK: usize = 100 << 10;

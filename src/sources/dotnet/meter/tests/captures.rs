@@ -11,11 +11,11 @@ use serde_json::Value as Json;
 use crate::contract::Recorded;
 use crate::model::Value;
 use crate::sources::Source;
-use crate::sources::dotnet::Dotnet;
-use crate::sources::dotnet::clr::{self, Decoded};
 use crate::sources::dotnet::meter::{At, Gc, Meter, Occurrence, Settings};
-use crate::sources::dotnet::metrics as m;
-use crate::sources::dotnet::nettrace::{Event, Header, Reader, Visitor};
+use crate::sources::dotnet::wire::clr;
+use crate::sources::dotnet::wire::clr::Decoded;
+use crate::sources::dotnet::wire::nettrace::{Event, Header, Reader, Visitor};
+use crate::sources::dotnet::{Dotnet, metrics as m};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("qa/corpus/dotnet")
@@ -105,8 +105,6 @@ pub(super) fn play(name: &str) -> Played {
     let mut input = BytesMut::from(&bytes[begin..]);
     let mut reader = Reader::new();
     reader.feed(&mut input, &mut played).expect("nettrace");
-    let Played { meter, seen, .. } = &mut played;
-    meter.report(seen);
     played
 }
 

@@ -2,12 +2,11 @@ use std::time::Duration;
 
 use super::captures::play;
 use crate::contract::Recorded;
-use crate::model::Value;
+use crate::model::{HeapSize, Value};
 use crate::sources::Source;
-use crate::sources::dotnet::Dotnet;
-use crate::sources::dotnet::clr::{Decoded, Utf16};
 use crate::sources::dotnet::meter::{At, Counter, Meter, Settings};
-use crate::sources::dotnet::metrics as m;
+use crate::sources::dotnet::wire::clr::{Decoded, Utf16};
+use crate::sources::dotnet::{Dotnet, metrics as m};
 
 const EVENTS: Settings = Settings { runtime_events: true, no_counters: false, from_start: false };
 
@@ -36,40 +35,33 @@ fn an_idle_process_takes_little_memory_and_loses_no_sum() {
     let rows = seen.counted(m::EXCEPTION_TYPE);
     assert_eq!((rows.len(), rows.values().sum::<u64>()), (300, 300));
     assert_eq!(seen.count(m::NESTED), 300);
-    assert!(meter.memory() < 10_000, "{}", meter.memory());
+    assert!(meter.heap_size() < 10_000, "{}", meter.heap_size());
 
     let (mut meter, mut seen) = started(EVENTS);
     meter.clr(&At::default(), &Decoded::Unknown, &mut seen);
-    assert!(meter.memory() > 1000);
+    assert!(meter.heap_size() > 300);
     meter.tick(Duration::from_secs(1), None, &mut seen);
     meter.tick(Duration::from_secs(20), None, &mut seen);
-    assert!(meter.memory() < 500, "{}", meter.memory());
+    assert!(meter.heap_size() < 10, "{}", meter.heap_size());
     assert_eq!(seen.count(m::UNKNOWN), 1);
 }
 
 #[test]
-fn the_longest_pause_slides() {
+fn pauses_are_kept_for_a_minute() {
     let (mut meter, mut seen) = started(EVENTS);
-    let pause = |meter: &mut Meter, seen: &mut Recorded, length| {
-        let at = |time| At { time, ..At::default() };
-        meter.clr(&at(0), &Decoded::SuspendBegin { reason: 1, count: 0, clr: 0 }, seen);
-        meter.clr(&at(length), &Decoded::RestartEnd { clr: 0 }, seen);
-        meter.report(seen);
-    };
-    let at = Duration::from_secs;
-    meter.tick(at(1000), None, &mut seen);
-    assert_eq!(seen.value(m::PAUSE_MAX), None);
-    pause(&mut meter, &mut seen, 5000);
-    meter.tick(at(1030), None, &mut seen);
-    pause(&mut meter, &mut seen, 300_000);
-    assert_eq!((seen.count(m::PAUSE_MAX), seen.count(m::PAUSE_LAST)), (300_000, 300_000));
-    meter.tick(at(1051), None, &mut seen);
-    pause(&mut meter, &mut seen, 2000);
-    meter.tick(at(1095), None, &mut seen);
-    assert_eq!((seen.count(m::PAUSE_MAX), seen.count(m::PAUSE_LAST)), (2000, 2000));
-    meter.tick(at(1300), None, &mut seen);
-    assert_eq!(seen.value(m::PAUSE_MAX), None);
+    let at = |time| At { time, ..At::default() };
+    for (begin, end) in [(0, 300_000), (400_000, 402_000)] {
+        meter.clr(&at(begin), &Decoded::SuspendBegin { reason: 1, count: 0, clr: 0 }, &mut seen);
+        meter.clr(&at(end), &Decoded::RestartEnd { clr: 0 }, &mut seen);
+    }
+    assert_eq!((seen.count(m::PAUSE_MAX), seen.count(m::PAUSE_LAST)), (300_000, 2000));
     assert_eq!(seen.cell(m::PAUSES, "200-500"), Some(1));
+    let mut memory = |second| {
+        meter.tick(Duration::from_secs(second), None, &mut seen);
+        meter.heap_size()
+    };
+    assert!(memory(1000) > 1000 && memory(1040) > 1000);
+    assert!(memory(1061) < 10, "percentiles of the program have them no more");
 }
 
 #[test]
@@ -86,7 +78,6 @@ fn figures_of_events_and_counters_are_counted_once() {
         ] {
             meter.counter(now, counter, value, 1.0, seen);
         }
-        meter.report(seen);
     };
     let tick = Decoded::AllocationTick {
         amount: 100,
@@ -140,7 +131,7 @@ fn figures_of_events_and_counters_are_counted_once() {
     for second in 1..=2 {
         assert_eq!(seen.value(m::JIT_METHODS), None);
         meter.counter(Duration::from_secs(second), Counter::CpuUsage, 1.0, 1.0, &mut seen);
-        meter.report(&mut seen);
+        meter.tick(Duration::from_secs(second), None, &mut seen);
     }
     assert_eq!((seen.count(m::JIT_METHODS), seen.cell(m::JIT_TIER, "quick")), (1, Some(1)));
 }
@@ -150,7 +141,6 @@ fn threads_of_the_pool_are_those_of_events_when_counters_no_longer_come() {
     let (mut meter, mut seen) = started(EVENTS);
     let worker = |meter: &mut Meter, seen: &mut Recorded, active| {
         meter.clr(&At::default(), &Decoded::WorkerStart { active, retired: 0, clr: 0 }, seen);
-        meter.report(seen);
     };
     meter.counter(Duration::from_secs(1), Counter::PoolThreads, 9.0, 1.0, &mut seen);
     worker(&mut meter, &mut seen, 4);
@@ -180,7 +170,6 @@ fn what_only_counters_count_has_no_value_without_them() {
         meter.clr(&at(time), &Decoded::SuspendBegin { reason: 1, count: 0, clr: 0 }, &mut seen);
         meter.clr(&at(time + 100), &Decoded::RestartEnd { clr: 0 }, &mut seen);
     }
-    meter.report(&mut seen);
     assert_eq!(seen.value(m::TIME_IN_GC), Some(Value::F64(10.0)));
     assert_eq!(seen.value(m::ASSEMBLIES), None);
     meter.stream(EVENTS, &mut seen);
@@ -195,9 +184,7 @@ fn locks_have_names() {
         let begin = Decoded::ContentionStart { flags: 0, clr: 0, lock, object: 0, owner: 9 };
         meter.clr(&at(from), &begin, &mut seen);
         let stop = Decoded::ContentionStop { flags: 0, clr: 0, duration };
-        let ended = meter.clr(&at(to), &stop, &mut seen);
-        meter.report(&mut seen);
-        ended
+        meter.clr(&at(to), &stop, &mut seen)
     };
     assert!(wait(0xab, None, 10, 40_000, 30_000.0).is_some());
     wait(0xab, None, 10, 20_010, 0.0);
@@ -222,7 +209,6 @@ fn starvation_is_counted() {
         let event = Decoded::PoolAdjustment { throughput: 1.5, target: 4, reason, clr: 0 };
         assert!(meter.clr(&At::default(), &event, &mut seen).is_some());
     }
-    meter.report(&mut seen);
     assert_eq!((seen.count(m::STARVATION), seen.count(m::POOL_TARGET)), (2, 4));
     assert_eq!(seen.cell(m::ADJUSTMENT, "starvation"), Some(2));
 }

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use super::kit::{all, capture, play_into, recorded};
 use crate::contract::Recorded;
-use crate::model::Stamp;
-use crate::sources::dotnet::Config;
+use crate::model::{HeapSize, Stamp};
 use crate::sources::dotnet::limits::{
     EVENT_TYPES, RECORD_MESSAGE, RECORD_PARAMETERS, RECORD_TEXT, WAITING,
 };
-use crate::sources::dotnet::metrics as m;
-use crate::sources::dotnet::nettrace::{Event, EventType, Field, FieldType};
 use crate::sources::dotnet::records::{Records, Settings};
+use crate::sources::dotnet::wire::nettrace::{Event, EventType, Field, FieldType};
+use crate::sources::dotnet::{Config, metrics as m};
 
 fn event_type(index: u32, name: &str, fields: Vec<(&str, FieldType)>) -> EventType {
     EventType {
@@ -145,7 +144,7 @@ fn texts_of_64_kib_and_more() {
     let mut most = 0;
     for _ in 0..50 {
         records.application(&event(&wide, &payload), NOW, &mut (), &mut peer);
-        most = most.max(records.memory());
+        most = most.max(records.heap_size());
     }
     records.release(&mut peer);
     assert_eq!(peer.records().len(), 50);
@@ -212,10 +211,10 @@ fn every_event_is_flagged() {
 fn idle_processes_have_no_memory() {
     let mut peer = recorded();
     let mut parts = play_into(&capture("gc-exc-9"), &Config::default(), (usize::MAX, 1), &mut peer);
-    assert!(parts.records.memory() < 4096, "{}", parts.records.memory());
+    assert!(parts.records.heap_size() < 4096, "{}", parts.records.heap_size());
     parts.records.restart(&mut peer);
     let fresh = Records::new(Settings::new(&Config::default()));
-    assert_eq!(parts.records.memory(), fresh.memory());
+    assert_eq!(parts.records.heap_size(), fresh.heap_size());
     assert!(size_of::<Records>() < 2048, "{}", size_of::<Records>());
 }
 
@@ -224,7 +223,7 @@ fn types_at_the_end_of_their_range() {
     let (mut peer, mut records) = (recorded(), records());
     let last = event_type(u32::try_from(EVENT_TYPES).unwrap() - 1, "E", Vec::new());
     records.application(&event(&last, &[1]), NOW, &mut (), &mut peer);
-    assert!(records.memory() < 64 * EVENT_TYPES);
+    assert!(records.heap_size() < 64 * EVENT_TYPES);
     records.release(&mut peer);
     assert_eq!(peer.records()[0].get("bytes"), Some("1"));
 }

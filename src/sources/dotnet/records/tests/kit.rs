@@ -61,7 +61,7 @@ pub(super) fn play_into(
     for (n, piece) in bytes.chunks(piece).enumerate() {
         input.extend_from_slice(piece);
         let _ = stream.feed(now, Ticks(0), &mut input, &mut parts, peer);
-        stream.report(now, &mut parts, peer);
+        stream.report(&mut parts, peer);
         if n % batch == batch - 1 {
             parts.quiet(peer);
         }

@@ -4,3 +4,4 @@ mod captures;
 mod hostile;
 mod kit;
 mod runtime;
+mod settings;

@@ -4,11 +4,10 @@ use super::kit::{all, capture, play, play_in, recorded};
 use crate::contract::Recorded;
 use crate::events::flags::{ID, PARENT, POINT};
 use crate::model::{EventKindId, Stamp};
-use crate::sources::dotnet::Config;
-use crate::sources::dotnet::clr::Utf16;
 use crate::sources::dotnet::meter::{At, Occurrence};
-use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::records::{Lookup, Origin, Records, Settings};
+use crate::sources::dotnet::wire::clr::Utf16;
+use crate::sources::dotnet::{Config, metrics as m};
 
 /// Ten collections and twelve exceptions of each runtime.
 #[test]

@@ -58,7 +58,9 @@ fn a_process_that_waits_for_us_starts_at_once_and_is_read_later() {
     world.pass(60 * S);
     assert_eq!((world.count("resume"), world.count("collect")), (1, 1));
     // It does not take that: then it is read all the same.
-    for reaction in [Reaction::Hang, Reaction::Refuse(crate::sources::dotnet::ipc::Code::FAIL)] {
+    for reaction in
+        [Reaction::Hang, Reaction::Refuse(crate::sources::dotnet::wire::ipc::Code::FAIL)]
+    {
         let runtime = Runtime::of("9.0.7").odd("resume", reaction);
         let mut world = World::aged(runtime, Reach::Port, Config::default(), None);
         world.pass(12 * S);
@@ -92,7 +94,7 @@ fn core_3_is_read_only_if_its_version_is_named() {
         assert!(world.process.is_known() || !world.process.waits(), "it is listed");
         if !reads {
             assert!(world.process.reason().contains("dotnet.processes"));
-            assert!(matches!(world.process.condition(), Condition::Unread(_)));
+            assert!(matches!(world.process.told(None).1, Condition::Unread(_)));
         }
         // A reload.
         let opposite =
@@ -160,7 +162,7 @@ fn counters_and_meters_are_for_those_that_an_entry_gives_them() {
         assert_eq!((world.count("collect"), counts(&world)), (1, 0), "{texts:?}");
         assert_eq!(world.process.state(), State::Streaming);
         assert!(world.process.reason().contains(";counters"), "{}", world.process.reason());
-        assert!(matches!(world.process.condition(), Condition::Sound));
+        assert!(matches!(world.process.told(None).1, Condition::Sound));
         assert_eq!(world.count("info"), 1, "nothing is missed, and nothing is asked for it");
         // A reload gives them, and takes them.
         for (texts, sessions, with) in [(&["app;counters"], 3, 2), (&["app"], 4, 2)] {
@@ -197,7 +199,7 @@ fn counters_and_meters_are_for_those_that_an_entry_gives_them() {
     world.pass(598 * S);
     assert_eq!((world.count("collect"), counts(&world)), (1, 0));
     assert!(world.process.reason().contains("the age of its entry"), "{}", world.process.reason());
-    assert!(matches!(world.process.condition(), Condition::Sound));
+    assert!(matches!(world.process.told(None).1, Condition::Sound));
     world.pass(5 * S);
     assert_eq!((world.count("collect"), counts(&world)), (3, 2), "and meters after counters");
     assert_eq!((world.process.reason(), world.process.counts()), ("streaming", (0, 0)));

@@ -56,7 +56,7 @@ fn an_end_takes_no_longer_than_the_pmda_has() {
 #[test]
 fn a_process_that_waits_for_us_is_resumed_in_any_case() {
     let refuses = |step, code| Runtime::of("9.0.7").odd(step, Reaction::Refuse(code));
-    use crate::sources::dotnet::ipc::Code;
+    use crate::sources::dotnet::wire::ipc::Code;
     for runtime in [
         refuses("collect", Code::FAIL),
         refuses("info", Code::NOT_SUPPORTED),

@@ -2,8 +2,8 @@
 
 use super::world::{Reaction, Runtime, S, World};
 use super::{DAY, Reach, State};
-use crate::sources::dotnet::ipc::{AnswerError, Code};
 use crate::sources::dotnet::session::{End, Failure, Line};
+use crate::sources::dotnet::wire::ipc::{AnswerError, Code};
 
 const CODES: [Code; 10] = [
     Code::BAD_ENCODING,

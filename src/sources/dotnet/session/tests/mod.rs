@@ -1,15 +1,16 @@
 //! A process at a clock of the test's own: versions, errors, hangs, ends.
 
+use std::time::Duration;
+
+use super::{Reach, State};
+use crate::model::Condition;
+use crate::sources::dotnet::Config;
+use world::{Runtime, S, World};
+
 mod ages;
 mod ends;
 mod faults;
 mod world;
-
-use std::time::Duration;
-
-use super::{Reach, State};
-use crate::sources::dotnet::Config;
-use world::{Runtime, S, World};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -40,7 +41,7 @@ fn each_version_is_asked_what_it_knows() {
 
 #[test]
 fn a_runtime_older_than_its_version_is_asked_by_older_commands() {
-    use crate::sources::dotnet::ipc::CollectCommand::One;
+    use crate::sources::dotnet::wire::ipc::CollectCommand::One;
     let runtime = Runtime { collect: Some(One), ..Runtime::of("10.0.9") };
     let world = World::new(runtime, Reach::Socket);
     assert_eq!(world.count("collect"), 5);
@@ -81,4 +82,27 @@ fn a_process_that_waits_for_us_is_resumed_when_its_session_is_open() {
     assert_eq!(world.process.state(), State::Streaming);
     world.pass(DAY / 24);
     assert_eq!(world.count("resume"), 1);
+}
+
+#[test]
+fn what_a_session_cannot_ask_for_is_told_while_it_streams() {
+    let providers = ["Shop", "Shop:keywords", ":1"].map(str::to_owned).to_vec();
+    let config = Config { providers, min_age: Duration::ZERO, ..Config::default() };
+    let (runtime, reach) = (Runtime::of("9.0.7"), Reach::Denied("not yet".into()));
+    let mut world = World::aged(runtime, reach, config, Some(DAY));
+    assert!(matches!(world.process.told(None).1, Condition::Unread(_)));
+    world.process.reach(world.now, Reach::Socket);
+    world.settle();
+    world.pass(5 * S);
+    assert_eq!(world.process.reason(), "streaming");
+    let (reason, condition) = world.process.told(None);
+    assert!(reason.starts_with("streaming; 2 entries of dotnet.providers"), "{reason}");
+    assert!(matches!(condition, Condition::Impaired(why) if why.starts_with("2 entries")));
+    let (reason, condition) = world.process.told(Some("session 7"));
+    assert!(reason.starts_with("streaming; another tool has the meters: session 7; 2 entries"));
+    assert_eq!(condition, Condition::Impaired("another tool has the meters".into()));
+    world.process.configure(world.now, std::sync::Arc::default());
+    world.settle();
+    world.pass(60 * S);
+    assert_eq!(world.process.told(None), ("streaming".to_owned(), Condition::Sound));
 }

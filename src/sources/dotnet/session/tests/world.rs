@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sources::dotnet::Config;
-use crate::sources::dotnet::ipc::{Answer, Code, CollectCommand, InfoCommand, Request};
 use crate::sources::dotnet::session::{Command, End, Failure, Line, Process, Reach};
-use crate::sources::dotnet::wanted::{Provider, SYSTEM_RUNTIME};
+use crate::sources::dotnet::wire::ipc::{Answer, Code, CollectCommand, InfoCommand, Request};
+use crate::sources::dotnet::wire::wanted::{Provider, SYSTEM_RUNTIME};
 
 pub(super) const S: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_secs(86_400);

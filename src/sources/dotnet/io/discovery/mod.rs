@@ -1,0 +1,165 @@
+//! The task that looks for .NET processes and takes those that connect to us.
+
+mod door;
+mod finder;
+mod listener;
+mod registry;
+
+pub(super) use door::Found;
+
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::now;
+use crate::host::{Host, Place};
+use crate::net::Net;
+use crate::sources::dotnet::Config;
+use crate::sources::dotnet::discovery::Target;
+use crate::store::LogThrottle;
+use finder::{Finder, Report, target};
+use listener::Arrival;
+use registry::{OnFound, Registry};
+
+/// Time between two looks at connections to us.
+const TICK: Duration = Duration::from_secs(2);
+/// Time for a look at a process that has connected to us.
+const LOOK: Duration = Duration::from_secs(10);
+/// Arrivals that wait to be identified.
+const ARRIVALS: usize = 64;
+
+/// Starts looking. `on_found` is called once for each process, within the runtime; it must not
+/// block. A later configuration is applied, but for `dotnet.listen`.
+pub(super) fn start(
+    config: watch::Receiver<Arc<Config>>,
+    host: &Arc<Host>,
+    net: &Net,
+    on_found: impl Fn(Found) + Send + Sync + 'static,
+) {
+    let (arrivals, receiver) = channel(ARRIVALS);
+    let listen = config.borrow().listen.clone();
+    if let Some(path) = listen {
+        net.spawn(listener::run(path, arrivals, net.stop().clone()));
+    }
+    let stop = net.stop().clone();
+    let task = Task::new(host, config, receiver, Box::new(on_found), stop.clone());
+    net.spawn(async move {
+        // A look that hangs must not hold up the end.
+        let _ = stop.run_until_cancelled(task.run()).await;
+    });
+}
+
+struct Task {
+    host: Arc<Host>,
+    config: watch::Receiver<Arc<Config>>,
+    arrivals: Receiver<Arrival>,
+    registry: Registry,
+    finder: Finder,
+    place: Place,
+    reports: UnboundedReceiver<Report>,
+    slow: LogThrottle,
+}
+
+impl Task {
+    fn new(
+        host: &Arc<Host>,
+        config: watch::Receiver<Arc<Config>>,
+        arrivals: Receiver<Arrival>,
+        on_found: OnFound,
+        stop: CancellationToken,
+    ) -> Self {
+        let directories = Arc::new(RwLock::default());
+        let (sender, reports) = unbounded_channel();
+        let finder = Finder::new(host, &directories, sender);
+        let mut registry = Registry::new(host, &directories, on_found, stop);
+        let first = config.borrow().clone();
+        finder.configure(&first);
+        registry.configure(&first);
+        let place = host.add(Arc::new(finder.clone()), None);
+        let (host, slow) = (Arc::clone(host), LogThrottle::default());
+        Self { host, config, arrivals, registry, finder, place, reports, slow }
+    }
+
+    async fn run(mut self) {
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                changed = self.config.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    let config = self.config.borrow_and_update().clone();
+                    self.registry.configure(&config);
+                    self.finder.configure(&config);
+                    self.place.look_again();
+                }
+                Some(arrival) = self.arrivals.recv() => self.arrived(arrival).await,
+                Some(report) = self.reports.recv() => self.registry.report(report),
+                _ = ticks.tick() => self.registry.tick(),
+            }
+        }
+    }
+
+    async fn arrived(&mut self, arrival: Arrival) {
+        let (pid, uid) = (arrival.pid, arrival.uid);
+        let host = Arc::clone(&self.host);
+        let mut identified = tokio::task::spawn_blocking(move || {
+            let target = if pid == 0 { None } else { identify(&host, pid, uid) };
+            (target, host.user(uid))
+        });
+        let Ok(identified) = timeout(LOOK, &mut identified).await else {
+            if let Some(n) = self.slow.allow(now().monotonic) {
+                let more = LogThrottle::more(n);
+                log::warn!("dotnet: process {pid} has connected and does not answer{more}");
+            }
+            return;
+        };
+        let Ok((target, owner)) = identified else { return };
+        // One that has a number here and is not there has ended, or is another program now: what it
+        // says of itself is not believed.
+        let unseen = (pid == 0).then(|| unseen(&arrival, owner));
+        if let Some(target) = target.or(unseen) {
+            self.registry.arrived(arrival, target);
+        }
+    }
+}
+
+/// What is known of the process that has connected to us; `None`: it has ended.
+/// `uid`: the user that the kernel knows of its connection. A process that has executed a program
+/// of another user since is not taken for that program.
+fn identify(host: &Host, pid: u32, uid: u32) -> Option<Target> {
+    target(host, &host.proc().open(pid)?).filter(|target| target.uid == uid)
+}
+
+/// A process of another pid namespace, of which nothing is known but what it says.
+fn unseen(arrival: &Arrival, owner: String) -> Target {
+    Target {
+        pid: 0,
+        start: 0,
+        started: None,
+        container_pid: u32::try_from(arrival.advertise.pid).unwrap_or(0),
+        uid: arrival.uid,
+        owner,
+        name: "dotnet".to_owned(),
+        command: String::new(),
+        key: arrival.advertise.cookie.iter().map(|b| format!("{b:02x}")).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_connection_is_that_of_a_process_of_its_own_user() {
+        let host = Host::new("/proc".into());
+        let (pid, uid) = (std::process::id(), rustix::process::geteuid().as_raw());
+        assert_eq!(identify(&host, pid, uid).map(|target| target.pid), Some(pid));
+        // It connected as this user, and has executed a set-uid program since.
+        assert!(identify(&host, pid, uid + 1).is_none());
+    }
+}

@@ -1,0 +1,145 @@
+use std::sync::Mutex;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::*;
+use crate::sources::dotnet::wire::ipc::Advertise;
+
+struct World {
+    registry: Registry,
+    found: Arc<Mutex<Vec<Found>>>,
+}
+
+fn world() -> World {
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&found);
+    let host = Host::new("/proc".into());
+    let on_found = Box::new(move |new| all.lock().expect("a lock").push(new));
+    let mut registry = Registry::new(&host, &Arc::default(), on_found, CancellationToken::new());
+    registry.configure(&Config::default());
+    World { registry, found }
+}
+
+impl World {
+    fn found(&self) -> Vec<Found> {
+        self.found.lock().expect("a lock").clone()
+    }
+
+    /// A process connects; returns its end.
+    fn arrives(&mut self, pid: u32, start: u64, cookie: u8) -> UnixStream {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let advertise = Advertise { cookie: [cookie; 16], pid: 1 };
+        let arrival = Arrival { stream: ours, advertise, pid, uid: 0 };
+        self.registry.arrived(arrival, target(pid, start));
+        theirs
+    }
+}
+
+fn target(pid: u32, start: u64) -> Target {
+    Target {
+        pid,
+        start,
+        started: None,
+        container_pid: 1,
+        uid: 0,
+        owner: "root".to_owned(),
+        name: "app".to_owned(),
+        command: String::new(),
+        key: start.to_string(),
+    }
+}
+
+fn denied() -> Access {
+    Access::Denied(Arc::from("no"))
+}
+
+const SOCKET: Access = Access::Open(Via::Socket);
+const PORT: Access = Access::Open(Via::Port);
+
+#[tokio::test]
+async fn a_process_that_is_not_wanted_is_no_instance_and_takes_no_place() {
+    let mut world = world();
+    world.registry.configure(&Config { processes: vec!["other*".to_owned()], ..Config::default() });
+    for pid in 1..=3 {
+        world.registry.report(Report::Found(target(pid, 10), denied()));
+    }
+    world.registry.report(Report::Access(1, SOCKET));
+    world.registry.report(Report::Gone(2));
+    // The id of the third is used again.
+    world.registry.report(Report::Found(target(3, 11), denied()));
+    assert!(world.found().is_empty() && world.registry.live.is_empty());
+    world.registry.configure(&Config { processes: vec!["ap*".to_owned()], ..Config::default() });
+    let mut found = world.found();
+    found.sort_by_key(|f| f.target.pid);
+    let starts: Vec<_> = found.iter().map(|f| (f.target.pid, f.target.start)).collect();
+    assert_eq!(starts, [(1, 10), (3, 11)]);
+    assert_eq!(*found[0].access.borrow(), SOCKET);
+    assert!(world.registry.left_out.is_empty());
+}
+
+#[tokio::test]
+async fn a_process_is_one_however_it_was_found() {
+    let mut world = world();
+    world.registry.report(Report::Found(target(5, 50), denied()));
+    let found = world.found();
+    assert_eq!(*found[0].access.borrow(), denied());
+    assert_eq!(found[0].connect().await.err().map(|e| e.to_string()).as_deref(), Some("no"));
+    let mut theirs = world.arrives(5, 50, 1);
+    assert_eq!((world.found().len(), found[0].access.borrow().clone()), (1, PORT));
+    let mut ours = found[0].connect().await.expect("the connection");
+    ours.write_all(b"x").await.expect("sent");
+    assert_eq!(theirs.read_u8().await.expect("a byte"), b'x');
+    // The next one comes when this one is used.
+    let waiting = tokio::spawn({
+        let found = found[0].clone();
+        async move { found.connect().await.is_ok() }
+    });
+    let _next = world.arrives(5, 50, 1);
+    assert!(waiting.await.expect("done"));
+    assert!(!found[0].gone.is_cancelled());
+    world.registry.report(Report::Gone(5));
+    assert!(found[0].gone.is_cancelled());
+}
+
+#[tokio::test]
+async fn an_id_that_is_used_again_is_another_process() {
+    let mut world = world();
+    let _first = world.arrives(5, 50, 1);
+    let _second = world.arrives(5, 51, 2);
+    world.registry.report(Report::Found(target(5, 52), SOCKET));
+    let gone: Vec<_> = world.found().iter().map(|found| found.gone.is_cancelled()).collect();
+    assert_eq!(gone, [true, true, false]);
+}
+
+#[tokio::test]
+async fn processes_that_are_not_to_be_seen_differ_by_their_cookies() {
+    let mut world = world();
+    let _ends = [world.arrives(0, 0, 1), world.arrives(0, 0, 2), world.arrives(0, 0, 1)];
+    assert_eq!(world.found().len(), 2);
+    // A process has at most two idle connections.
+    let _more: Vec<_> = (0..20).map(|_| world.arrives(0, 0, 1)).collect();
+    assert_eq!(world.found().len(), 2);
+}
+
+#[tokio::test]
+async fn closed_connections_are_not_handed_out() {
+    let mut world = world();
+    drop(world.arrives(0, 0, 1));
+    tokio::task::yield_now().await;
+    let found = world.found();
+    let error = found[0].connect().await.expect_err("no connection");
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+}
+
+#[tokio::test]
+async fn a_process_too_many_need_not_wait_for_us() {
+    let mut world = world();
+    for pid in 1..=u32::try_from(limits::PROCESSES).expect("a number") {
+        world.registry.report(Report::Found(target(pid, 50), SOCKET));
+    }
+    let mut theirs = world.arrives(1_000_000, 50, 1);
+    let mut resume = Vec::new();
+    theirs.read_to_end(&mut resume).await.expect("a request and the end");
+    assert_eq!(resume, Request::Resume.encode().expect("a request"));
+    assert_eq!(world.found().len(), limits::PROCESSES);
+}

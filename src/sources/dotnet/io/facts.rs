@@ -1,0 +1,283 @@
+//! What is known of a process beside its events: identity, state, times.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::now;
+use crate::contract::{Identity, Peer, Service};
+use crate::model::{Now, Value};
+use crate::sources::dotnet::discovery::Target;
+use crate::sources::dotnet::metrics::{self as m, program};
+use crate::sources::dotnet::records::Lookup;
+use crate::sources::dotnet::session::{Process, State};
+use crate::sources::dotnet::stream::Parts;
+
+/// Reports what has changed of the facts.
+#[derive(Debug)]
+pub(super) struct Facts {
+    target: Arc<Target>,
+    /// It began while this PMDA ran.
+    is_new: bool,
+    /// The process is an instance.
+    introduced: bool,
+    state: Option<State>,
+    reason: String,
+    /// Who has the meters of the process, if that is no session of this PMDA.
+    meters: Option<String>,
+    counts: (u64, u64),
+    informed: bool,
+    /// The instance name.
+    name: String,
+    via: Option<&'static str>,
+    times: Times,
+}
+
+impl Facts {
+    pub(super) const fn new(target: Arc<Target>, is_new: bool) -> Self {
+        Self {
+            target,
+            is_new,
+            introduced: false,
+            state: None,
+            reason: String::new(),
+            meters: None,
+            counts: (0, 0),
+            informed: false,
+            name: String::new(),
+            via: None,
+            times: Times::new(),
+        }
+    }
+
+    /// The instance; empty: not known yet.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reports what has changed.
+    pub(super) fn report(&mut self, session: &Process, parts: &mut Parts, peer: &mut Peer) {
+        if !self.introduced {
+            // The runtime's name for the process is better than that of the command line.
+            let waits = matches!(session.state(), State::Found | State::Connected);
+            if waits && !session.is_known() && session.waits() {
+                return;
+            }
+            self.introduce(session, parts, peer);
+        }
+        if !self.informed && session.info().is_some() {
+            self.informed = true;
+            self.inform(session, peer);
+        }
+        let meters = parts.counters.owner().filter(|_| session.state() == State::Streaming);
+        if self.state != Some(session.state())
+            || self.reason != session.reason()
+            || self.meters.as_deref() != meters
+        {
+            self.state = Some(session.state());
+            session.reason().clone_into(&mut self.reason);
+            self.meters = meters.map(str::to_owned);
+            let (reason, condition) = session.told(meters);
+            peer.set(m::STATE, Value::U32(session.state() as u32));
+            peer.set(m::REASON, Value::Text(reason.into()));
+            peer.condition(condition);
+        }
+        if self.via != session.via() {
+            self.via = session.via();
+            peer.set(m::VIA, Value::Text(self.via.unwrap_or_default().into()));
+        }
+        let (restarts, errors) = session.counts();
+        if self.counts != (restarts, errors) {
+            let (r, e) = std::mem::replace(&mut self.counts, (restarts, errors));
+            peer.add(m::RESTARTS, restarts.saturating_sub(r));
+            peer.add(m::ERRORS, errors.saturating_sub(e));
+            if errors > e {
+                parts.records.session_report(now().wall, session.reason(), peer);
+                parts.records.release(peer);
+            }
+        }
+    }
+
+    /// A second has passed.
+    pub(super) fn tick(&mut self, now: Now, peer: &mut Peer) {
+        if self.introduced {
+            self.times.tick(now.monotonic, &self.target, &self.name, peer);
+        }
+    }
+
+    fn introduce(&mut self, session: &Process, parts: &mut Parts, peer: &mut Peer) {
+        self.introduced = true;
+        let target = &self.target;
+        let entry = session.entry();
+        let name = if entry.is_empty() { target.name.as_str() } else { entry };
+        let name: String =
+            name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).take(200).collect();
+        let pid = target.shown_pid();
+        let name = format!("{name}:{pid}");
+        peer.is(Identity {
+            name: name.clone(),
+            peer: format!("process {pid}"),
+            labels: vec![
+                ("pid", pid.to_string()),
+                ("container_pid", target.container_pid.to_string()),
+                ("user", target.owner.clone()),
+            ],
+            resumes: true,
+            process: Some(target.key.clone()),
+            service: Some(service(&name, self.is_new)),
+            ..Identity::default()
+        });
+        parts.start(&name, peer);
+        self.name = name;
+        peer.set(m::COMMAND, Value::Text(target.command.as_str().into()));
+        peer.set(m::OWNER, Value::Text(target.owner.as_str().into()));
+        peer.set(m::CONTAINER_PID, Value::U32(target.container_pid));
+        if let Some(started) = target.started {
+            peer.set(m::START_TIME, Value::I64(started));
+        }
+    }
+
+    fn inform(&self, session: &Process, peer: &mut Peer) {
+        let Some(info) = session.info() else { return };
+        // An early answer has only the program.
+        if info.command.len() > self.target.command.len() {
+            peer.set(m::COMMAND, Value::Text(info.command.as_str().into()));
+        }
+        for (item, text) in
+            [(m::VERSION, &info.version), (m::RUNTIME_ID, &info.rid), (m::ARCH, &info.arch)]
+        {
+            if !text.is_empty() {
+                peer.set(item, Value::Text(text.as_str().into()));
+            }
+        }
+    }
+}
+
+/// The program of an instance.
+fn service(instance: &str, is_new: bool) -> Service {
+    let name = program(instance).to_owned();
+    Service { labels: vec![("program", name.clone())], name, is_new, ..Service::default() }
+}
+
+/// Time between two reads of `/proc/PID/stat`: one costs some 15 us.
+const PERIOD: Duration = Duration::from_secs(5);
+/// Most threads of a container that are looked at for one name.
+const THREADS: usize = 1024;
+
+/// Processor time of a process.
+#[derive(Debug)]
+pub(super) struct Times {
+    next: Duration,
+    /// The rows of user and system time are bound.
+    bound: bool,
+}
+
+impl Times {
+    pub(super) const fn new() -> Self {
+        Self { next: Duration::ZERO, bound: false }
+    }
+
+    /// Reads the times if it is time. `name`: the instance name.
+    pub(super) fn tick(&mut self, now: Duration, target: &Target, name: &str, peer: &mut Peer) {
+        if now < self.next || target.pid == 0 {
+            return;
+        }
+        self.next = now + PERIOD;
+        let Some((user, system)) = read(target) else { return };
+        if let Some(cpus) = cpus(target).filter(|_| !self.bound) {
+            peer.set(m::CPUS, cpus);
+        }
+        for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
+            if !self.bound {
+                let key = format!("{name}::{mode}");
+                peer.row(m::CPU, slot, Some(&key));
+                let labels = [("process", name), ("mode", mode)];
+                peer.row_labels(m::CPU, slot, &labels);
+            }
+            peer.row_set(slot, m::CPU_TIME, time);
+        }
+        self.bound = true;
+    }
+}
+
+/// Processors that the process may use.
+fn cpus(target: &Target) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{}/status", target.pid)).ok()?;
+    count(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim())
+}
+
+/// Processors of a list like `0-3,8`.
+fn count(list: &str) -> Option<u32> {
+    let mut count = 0_u32;
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
+    }
+    Some(count)
+}
+
+/// User and system time in ns, of the very process.
+fn read(target: &Target) -> Option<(u64, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", target.pid)).ok()?;
+    // The name in parentheses can have blanks and parentheses; field 3 follows it.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let user: u64 = fields.nth(11)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let start: u64 = fields.nth(6)?.parse().ok()?;
+    if start != target.start {
+        return None;
+    }
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some((user.saturating_mul(tick), system.saturating_mul(tick)))
+}
+
+/// Finds the names of a process's threads.
+#[derive(Debug)]
+pub(super) struct Threads(Arc<Target>);
+
+impl Threads {
+    pub(super) const fn new(target: Arc<Target>) -> Self {
+        Self(target)
+    }
+}
+
+impl Lookup for Threads {
+    fn thread_name(&mut self, thread: u64) -> Option<String> {
+        let Target { pid, container_pid, .. } = *self.0;
+        let tasks = format!("/proc/{pid}/task");
+        if pid == container_pid {
+            let name = fs::read_to_string(format!("{tasks}/{thread}/comm")).ok()?;
+            return Some(name.trim_end().to_owned());
+        }
+        // The process counts its threads in another namespace.
+        for task in fs::read_dir(tasks).ok()?.take(THREADS).flatten() {
+            let Ok(status) = fs::read_to_string(task.path().join("status")) else { continue };
+            let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+            let inner = field("NSpid:").and_then(|ids| ids.split_ascii_whitespace().next_back());
+            if inner.and_then(|id| id.parse().ok()) == Some(thread) {
+                return field("Name:").map(|name| name.trim().to_owned());
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn processors_are_counted() {
+        for (list, expected) in [
+            ("0-3,8", Some(5)),
+            ("0", Some(1)),
+            ("0-1023", Some(1024)),
+            ("", None),
+            ("3-1", None),
+            ("0-4294967295", None),
+        ] {
+            assert_eq!(count(list), expected, "{list}");
+        }
+    }
+}
