@@ -19,7 +19,6 @@
 //! How a source is started is told in [`sources`](crate::sources): that needs the rooms above this one.
 //! `tests/imports.rs` has which room may name which: only the `io` of a source has sockets, tasks and clocks.
 
-mod counters;
 pub mod http;
 mod longest;
 mod peer;
@@ -31,7 +30,6 @@ mod session;
 mod sums;
 mod update;
 
-pub use counters::Counters;
 pub use peer::{Peer, PeerMaker};
 pub use rate::Rate;
 pub use recipient::{Held, Recipient, Refusal};

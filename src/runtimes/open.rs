@@ -5,6 +5,8 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 
+use crate::heap_size;
+
 /// Pairs of events of one process that are open at the same time.
 const OPEN_PAIRS: usize = 4096;
 
@@ -37,11 +39,6 @@ impl<K: Eq + Hash, V> Open<K, V> {
     pub(crate) fn shrink(&mut self) {
         self.0.shrink_to_fit();
     }
-
-    /// Allocated bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.0.capacity() * (size_of::<(K, V)>() + 1)
-    }
 }
 
-crate::heap_size!([K, V] Open<K, V> { 0 });
+heap_size!([K, V] Open<K, V> { 0 });

@@ -19,10 +19,9 @@ const JITTED: u32 = 8;
 /// Source of waits by Monitor.Wait.
 const MONITOR: u8 = 1;
 
-const TIERS: Layout<1> = Layout { table: m::TIERS, items: [m::JIT_TIER], label: "tier" };
-const LOCKS: Layout<2> =
-    Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "lock" };
-const WAITS: Layout<1> = Layout { table: m::WAITS, items: [m::WAIT_TIME], label: "wait" };
+const TIERS: Layout<1> = Layout { items: [m::JIT_TIER], label: "tier" };
+const LOCKS: Layout<2> = Layout { items: [m::LOCK_TIME, m::LOCK_COUNT], label: "lock" };
+const WAITS: Layout<1> = Layout { items: [m::WAIT_TIME], label: "wait" };
 /// Waits for locks by length in us.
 const CONTENTIONS: Histogram =
     Histogram { edges: &m::CONTENTION_EDGES, item: m::CONTENTIONS, names: m::contention_buckets };

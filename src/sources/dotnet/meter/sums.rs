@@ -34,16 +34,11 @@ const SUSTAINED: u32 = 3;
 /// Longer pauses count as an hour in percentiles, in us.
 const LONGEST: u64 = 3_600_000_000;
 
-const REASONS: Layout<1> = Layout { table: m::REASONS, items: [m::GC_REASON], label: "reason" };
-const EXCEPTIONS: Layout<1> =
-    Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type" };
-const ALLOCATIONS: Layout<2> = Layout {
-    table: m::ALLOC_TYPES,
-    items: [m::ALLOC_TYPE_BYTES, m::ALLOC_TYPE_SAMPLES],
-    label: "type",
-};
-const ADJUSTMENTS: Layout<1> =
-    Layout { table: m::ADJUSTMENTS, items: [m::ADJUSTMENT], label: "reason" };
+const REASONS: Layout<1> = Layout { items: [m::GC_REASON], label: "reason" };
+const EXCEPTIONS: Layout<1> = Layout { items: [m::EXCEPTION_TYPE], label: "type" };
+const ALLOCATIONS: Layout<2> =
+    Layout { items: [m::ALLOC_TYPE_BYTES, m::ALLOC_TYPE_SAMPLES], label: "type" };
+const ADJUSTMENTS: Layout<1> = Layout { items: [m::ADJUSTMENT], label: "reason" };
 /// Pauses by length in us.
 const PAUSES: Histogram =
     Histogram { edges: &m::PAUSE_EDGES, item: m::PAUSES, names: m::pause_buckets };

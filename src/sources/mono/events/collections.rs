@@ -23,10 +23,8 @@ const GENERATIONS: [&str; 2] = ["gen0", "gen1"];
 /// Rows of the table of kinds.
 const KINDS: [&str; 5] = ["minor", "major", "major_start", "major_finish", "other"];
 
-const BY_GENERATION: Layout<2> =
-    Layout { table: m::GENERATIONS, items: [m::GC_COUNT, m::GC_TIME], label: "generation" };
-const BY_KIND: Layout<2> =
-    Layout { table: m::PAUSE_KINDS, items: [m::PAUSE_TOTAL, m::PAUSE_COUNT], label: "kind" };
+const BY_GENERATION: Layout<2> = Layout { items: [m::GC_COUNT, m::GC_TIME], label: "generation" };
+const BY_KIND: Layout<2> = Layout { items: [m::PAUSE_TOTAL, m::PAUSE_COUNT], label: "kind" };
 const LENGTHS: Histogram =
     Histogram { edges: &m::PAUSE_EDGES, item: m::PAUSES, names: m::pause_buckets };
 

@@ -15,11 +15,8 @@ use crate::runtimes::{Layout, bind, clean};
 use crate::sources::mono::limits::{LIVE_TYPES, MOVES, OBJECTS, TYPE_ROWS};
 use crate::sources::mono::metrics as m;
 
-const LAYOUT: Layout<2> = Layout {
-    table: m::ALLOC_TYPES,
-    items: [m::ALLOC_TYPE_BYTES, m::ALLOC_TYPE_COUNT],
-    label: "type",
-};
+const LAYOUT: Layout<2> =
+    Layout { items: [m::ALLOC_TYPE_BYTES, m::ALLOC_TYPE_COUNT], label: "type" };
 
 /// Sums of allocations since the last flush.
 #[derive(Debug, Default)]

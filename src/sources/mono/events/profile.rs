@@ -340,8 +340,7 @@ enum State {
 
 /// Rows of the table of states, as [`State`].
 const STATES: [&str; 3] = ["running", "blocked", "native"];
-const BY_STATE: Layout<1> =
-    Layout { table: m::SAMPLE_STATES, items: [m::STATE_SAMPLES], label: "state" };
+const BY_STATE: Layout<1> = Layout { items: [m::STATE_SAMPLES], label: "state" };
 
 /// Calls of the runtime.
 const CALL: &str = "(wrapper managed-to-native) ";

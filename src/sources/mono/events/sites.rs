@@ -15,12 +15,11 @@ use crate::sources::mono::limits::{FRAMES_OF_WAIT, WAITS};
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::clause;
 
-const SITES: Layout<1> = Layout { table: m::SITES, items: [m::SITE_EXCEPTIONS], label: "site" };
-const TYPES: Layout<1> =
-    Layout { table: m::EXCEPTION_TYPES, items: [m::EXCEPTION_TYPE], label: "type" };
+const SITES: Layout<1> = Layout { items: [m::SITE_EXCEPTIONS], label: "site" };
+const TYPES: Layout<1> = Layout { items: [m::EXCEPTION_TYPE], label: "type" };
 /// Rows of the table of clauses, and the numbers of their kinds.
 const CLAUSES: [&str; 4] = ["catch", "filter", "finally", "fault"];
-const BY_CLAUSE: Layout<1> = Layout { table: m::CLAUSES, items: [m::CLAUSE], label: "clause" };
+const BY_CLAUSE: Layout<1> = Layout { items: [m::CLAUSE], label: "clause" };
 const KINDS: [u8; 4] = [clause::CATCH, clause::FILTER, clause::FINALLY, clause::FAULT];
 
 /// Exceptions and their clauses.
@@ -74,8 +73,7 @@ impl Exceptions {
     }
 }
 
-const LAYOUT: Layout<2> =
-    Layout { table: m::LOCKS, items: [m::LOCK_TIME, m::LOCK_COUNT], label: "site" };
+const LAYOUT: Layout<2> = Layout { items: [m::LOCK_TIME, m::LOCK_COUNT], label: "site" };
 
 const LENGTHS: Histogram =
     Histogram { edges: &m::CONTENTION_EDGES, item: m::CONTENTIONS, names: m::contention_buckets };
