@@ -37,6 +37,7 @@ mod area;
 mod config;
 mod counters;
 mod events;
+#[cfg(any(feature = "agent", test))]
 mod front;
 #[cfg(feature = "agent")]
 mod io;

@@ -45,6 +45,12 @@ impl FileDecoder {
     pub const fn decoder(&self) -> &Decoder {
         &self.frames.decoder
     }
+
+    /// The file is a gzip stream.
+    #[must_use]
+    pub const fn zipped(&self) -> bool {
+        !matches!(self.unzip.state, State::Unknown | State::Plain)
+    }
 }
 
 /// Finds buffers and hands them to the decoder.
