@@ -280,6 +280,12 @@ impl SourceTable {
         layout
     }
 
+    /// The item by which the rows of a table are ranked.
+    #[must_use]
+    pub fn score(&self, table: TableId) -> u16 {
+        self.tables.get(table.index()).map_or(0, |def| def.score.get())
+    }
+
     /// The PMID cluster of the static metrics of a domain.
     #[must_use]
     pub fn cluster_of(&self, indom: InDom) -> Option<u16> {

@@ -55,7 +55,7 @@ impl Peer {
     /// more is known, or when the peer was refused.
     pub fn is(&mut self, identity: Identity) {
         // Rows have its name.
-        self.sums.free(&mut *self.to);
+        self.sums.free_rows(&mut *self.to);
         self.tell(Update::Identity(identity));
     }
 
@@ -236,12 +236,14 @@ impl Peer {
     /// [`OTHER`](crate::catalogue::OTHER) has none.
     #[inline]
     pub fn row_set(&mut self, slot: u32, item: RowItem, value: u64) {
+        self.sums.flush_table(item.table(), &mut *self.to);
         self.tell(Update::RowSet { slot, item, value });
     }
 
     /// Raises a cell of a row, of an unsigned type, to this value if it is lower or has none. A row that
     /// loses its instance raises the cell of the row `other`.
     pub fn row_max(&mut self, slot: u32, item: RowItem, value: u64) {
+        self.sums.flush_table(item.table(), &mut *self.to);
         self.tell(Update::RowMax { slot, item, value });
     }
 

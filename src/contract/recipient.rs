@@ -29,8 +29,8 @@ pub enum Refusal {
 pub trait Recipient: Send {
     /// Applies what is said by a method of [`Peer`](super::Peer) that has no counterpart here.
     fn update(&mut self, update: Update<'_>);
-    /// Cells of a row of a table.
-    fn row_cells(&self, table: TableId) -> u16;
+    /// Cells of a row of a table, and the one that ranks the rows.
+    fn row_cells(&self, table: TableId) -> (u16, u16);
     fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)>;
     fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch>;
     fn append(&mut self, kind: EventKindId, records: &mut Batch);

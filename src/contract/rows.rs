@@ -22,8 +22,11 @@ impl NewRow<'_> {
 
     /// Names the row of a table that all peers share, with its instance labels.
     pub fn named(self, key: &str, labels: &[(&'static str, &str)]) {
-        let key = (!self.is_rest).then_some(key);
-        self.bind(key, labels);
+        if self.is_rest {
+            self.bind(None, &[]);
+        } else {
+            self.bind(Some(key), labels);
+        }
     }
 
     /// Names the row of a table of peers: `OWNER::KEY`, with the labels `process` and `label`.

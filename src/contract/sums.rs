@@ -57,6 +57,8 @@ fn spare() -> Box<Counters> {
 struct Rows {
     /// Cells of a row.
     cells: usize,
+    /// The one that ranks the rows.
+    score: u16,
     /// All cells of slot 0, of slot 1, ...
     sums: Vec<u64>,
     /// A bit for each cell of a slot that has a sum.
@@ -91,18 +93,27 @@ impl Rows {
         }
     }
 
-    /// Tells the sums of a table.
+    /// Tells the sums of a table. Those of a row begin with the one that ranks: a key that gets a row by it has
+    /// the others there too.
     fn tell(&mut self, table: TableId, to: &mut dyn Recipient) {
-        for slot in self.touched.drain(..) {
+        let Self { cells, score, sums, marks, touched, .. } = self;
+        for slot in touched.drain(..) {
             let at = slot as usize;
-            let mut left = self.marks.get_mut(at).map(std::mem::take).unwrap_or_default();
+            let marks = marks.get_mut(at).map(std::mem::take).unwrap_or_default();
+            let mut tell = |cell: u16| {
+                let sum = sums.get_mut(at * *cells + usize::from(cell)).map(std::mem::take);
+                let (item, more) = (RowItem::new(table, cell), sum.unwrap_or_default());
+                to.update(Update::RowCount { slot, item, more });
+            };
+            let first = marks & 1 << *score;
+            if first != 0 {
+                tell(*score);
+            }
+            let mut left = marks ^ first;
             while left != 0 {
-                let cell = left.trailing_zeros();
-                left &= left - 1;
-                let sum = self.sums.get_mut(at * self.cells + cell as usize).map(std::mem::take);
                 #[expect(clippy::cast_possible_truncation, reason = "below 32")]
-                let item = RowItem::new(table, cell as u16);
-                to.update(Update::RowCount { slot, item, more: sum.unwrap_or_default() });
+                tell(left.trailing_zeros() as u16);
+                left &= left - 1;
             }
         }
     }
@@ -129,7 +140,8 @@ pub(super) struct Sums {
     used: Duration,
 }
 
-heap_size!(Sums { rows, longest, each rows });
+heap_size!(Counters {});
+heap_size!(Sums { counters, rows, longest, each rows });
 
 impl Sums {
     /// Sums that tell each count at once.
@@ -232,7 +244,7 @@ impl Sums {
             let now = self.now;
             self.longest.retain_mut(|longest| longest.tell(now, to));
         }
-        if std::mem::take(&mut self.dirty) {
+        if std::mem::take(&mut self.dirty) || self.counters.is_some() {
             self.used = self.now;
             self.tell(to);
         } else if !self.rows.is_empty() && self.now.saturating_sub(self.used) >= IDLE {
@@ -240,11 +252,16 @@ impl Sums {
         }
     }
 
+    /// What is counted before the peer is shown waits until it is.
     fn tell(&mut self, to: &mut dyn Recipient) {
-        if let Some(mut counters) = self.counters.take() {
+        if let Some(mut counters) = self.counters.take_if(|_| to.is_shown()) {
             counters.tell(to);
             SPARE.set(Some(counters));
         }
+        self.tell_rows(to);
+    }
+
+    fn tell_rows(&mut self, to: &mut dyn Recipient) {
         for (table, rows) in (0..).map(TableId::new).zip(&mut self.rows) {
             let Some(some) = rows else { continue };
             some.tell(table, to);
@@ -255,9 +272,15 @@ impl Sums {
         }
     }
 
-    /// Tells all sums and forgets the slots of keys: they are bound anew when they count again.
+    /// Tells all sums and forgets the slots of keys.
     pub(super) fn free(&mut self, to: &mut dyn Recipient) {
         self.tell(to);
+        self.free_rows(to);
+    }
+
+    /// Tells the sums of rows and forgets the slots of keys: they are bound anew when they count again.
+    pub(super) fn free_rows(&mut self, to: &mut dyn Recipient) {
+        self.tell_rows(to);
         for (table, rows) in (0..).map(TableId::new).zip(std::mem::take(&mut self.rows)) {
             if rows.is_some_and(|rows| rows.has_slots()) {
                 to.update(Update::FreeRows { table });
@@ -273,7 +296,8 @@ impl Sums {
         #[expect(clippy::indexing_slicing, reason = "there are that many")]
         let rows = &mut self.rows[at];
         rows.get_or_insert_with(|| {
-            Box::new(Rows { cells: usize::from(to.row_cells(table)), ..Rows::default() })
+            let (cells, score) = to.row_cells(table);
+            Box::new(Rows { cells: cells.into(), score, ..Rows::default() })
         })
     }
 }

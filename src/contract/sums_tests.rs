@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::catalogue::SourceTable;
 use crate::catalogue::testkit::{self, BUCKET_COUNT, STREAM, STREAM_BYTES};
-use crate::contract::{Histogram, Identity, Peer, Recorded};
+use crate::contract::{Histogram, Identity, Peer, Recorded, Refusal};
 use crate::model::{Departure, MetricItem, Now};
 
 const ITEM: MetricItem = MetricItem::new(0);
@@ -49,9 +49,27 @@ fn sums_are_told_once_a_turn() {
 }
 
 #[test]
+fn what_is_counted_before_the_identity_counts() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.add(ITEM, 1);
+    peer.flush();
+    peer.add(ITEM, 2);
+    seen.log_mut().refuses = Some(Refusal::Instances);
+    peer.is(identity("p"));
+    peer.flush();
+    assert_eq!(seen.count(ITEM), 0, "there is no room for it");
+    seen.log_mut().refuses = None;
+    peer.is(identity("p"));
+    peer.flush();
+    assert_eq!(seen.count(ITEM), 3);
+}
+
+#[test]
 fn more_keys_than_slots_are_bound_anew() {
     let (told, kept) = (Recorded::new(&table()), Recorded::new(&table()));
     let mut peers = [told.peer(), kept.peer_with_sums()];
+    peers.iter_mut().for_each(|peer| peer.is(identity("p")));
     let mut random = 1_u64;
     for second in 0..3000 {
         for peer in &mut peers {

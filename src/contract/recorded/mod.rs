@@ -224,8 +224,9 @@ impl Recipient for Handle {
         self.slots = slots;
     }
 
-    fn row_cells(&self, table: TableId) -> u16 {
-        self.log().table.row_layout(table).cells
+    fn row_cells(&self, table: TableId) -> (u16, u16) {
+        let of = self.log().table;
+        (of.row_layout(table).cells, of.score(table))
     }
 
     fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {

@@ -286,8 +286,8 @@ impl Recipient for Connection {
         }
     }
 
-    fn row_cells(&self, table: TableId) -> u16 {
-        self.table.row_layout(table).cells
+    fn row_cells(&self, table: TableId) -> (u16, u16) {
+        (self.table.row_layout(table).cells, self.table.score(table))
     }
 
     fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {

@@ -120,7 +120,9 @@ impl Reader {
         out: &mut BytesMut,
     ) -> Result<(), SessionError> {
         self.observer.now = now;
-        self.reading.feed(now, input, out, &mut self.observer)
+        let result = self.reading.feed(now, input, out, &mut self.observer);
+        locked(&self.observer.session).flush();
+        result
     }
 
     /// Sends requests that are due.
@@ -129,7 +131,9 @@ impl Reader {
     /// As for [`Reading::tick`]: the connection must be closed.
     pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
         self.observer.now = now;
-        self.reading.tick(now, out, &mut self.observer)
+        let result = self.reading.tick(now, out, &mut self.observer);
+        locked(&self.observer.session).flush();
+        result
     }
 
     /// Time of the next [`Self::tick`].

@@ -131,6 +131,11 @@ impl Session {
         self.peer.iter_mut().for_each(|s| s.at(now));
     }
 
+    /// What was said reaches the store.
+    pub(super) fn flush(&mut self) {
+        self.peer.iter_mut().for_each(Peer::flush);
+    }
+
     fn state(&mut self, up: bool, text: &str) {
         self.set(m::UP, u32::from(up));
         self.set(m::STATE, Value::Text(text.into()));
