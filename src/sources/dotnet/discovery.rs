@@ -1,5 +1,6 @@
 //! Which .NET processes there are and who may read them, without I/O: texts of /proc, names of
-//! sockets, and the words for those that cannot be read (docs/protocols/dotnet.md 1).
+//! sockets, and the words for those that cannot be read (docs/protocols/dotnet.md 1). A text that is not
+//! as expected is absent.
 
 use std::path::Path;
 use std::sync::Arc;
