@@ -1,7 +1,8 @@
 //! Which .NET processes there are and who may read them, without I/O: texts of /proc, names of
-//! sockets, and the words for those that cannot be read (docs/protocols/dotnet.md 1).
+//! sockets, and the words for those that cannot be read (docs/protocols/dotnet.md 1). A text that is not
+//! as expected is absent.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::limits;
@@ -94,41 +95,28 @@ pub(crate) enum Socket {
     Unknown,
 }
 
-/// What to do for processes that cannot be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Advice {
-    /// Where the PMDA listens.
-    pub listen: Option<PathBuf>,
-}
-
-impl Advice {
-    fn what_to_do(&self) -> String {
-        let port = match &self.listen {
-            Some(path) => {
-                format!(
-                    "start the process with DOTNET_DiagnosticPorts={},nosuspend (.NET 5 and later)",
-                    path.display()
-                )
-            }
-            None => {
-                "set dotnet.listen and start the process with DOTNET_DiagnosticPorts=PATH,nosuspend (.NET 5 and later)"
-                    .to_owned()
-            }
-        };
-        format!("run the PMDA as root, or give it CAP_DAC_OVERRIDE and CAP_SYS_PTRACE, or {port}")
-    }
+/// What to do for processes that cannot be read. `listen`: where the PMDA does.
+fn advice(listen: Option<&Path>) -> String {
+    let (first, path) = match listen {
+        Some(path) => ("", path.display().to_string()),
+        None => ("set dotnet.listen and ", "PATH".to_owned()),
+    };
+    format!(
+        "run the PMDA as root, or give it CAP_DAC_OVERRIDE and CAP_SYS_PTRACE, or {first}start the process with \
+         DOTNET_DiagnosticPorts={path},nosuspend (.NET 5 and later)"
+    )
 }
 
 /// Whether a process can be read; `None`: it is none of .NET, as far as this user can see. `owner`
-/// is the name of its user. `before`: it had a socket earlier.
+/// is the name of its user. `before`: it had a socket earlier. `listen`: where the PMDA does.
 pub(crate) fn access(
     look: &Look,
     owner: impl FnOnce() -> String,
     before: bool,
-    advice: &Advice,
+    listen: Option<&Path>,
 ) -> Option<Access> {
     let denied =
-        |why: String| Some(Access::Denied(Arc::from(format!("{why}: {}", advice.what_to_do()))));
+        |why: String| Some(Access::Denied(Arc::from(format!("{why}: {}", advice(listen)))));
     match look.socket {
         Socket::Present { open: true } => Some(Access::Open(Via::Socket)),
         Socket::Present { open: false } => {
@@ -244,8 +232,8 @@ mod tests {
     fn words() {
         let look =
             |socket, runtime| Look { start: 1, comm: b"dotnet".to_vec(), uid: 33, socket, runtime };
-        let advice = Advice { listen: Some(PathBuf::from("/run/x.sock")) };
-        let ask = |look: &Look, before| access(look, || "www-data".into(), before, &advice);
+        let listen = Some(Path::new("/run/x.sock"));
+        let ask = |look: &Look, before| access(look, || "www-data".into(), before, listen);
         let open = look(Socket::Present { open: true }, None);
         assert_eq!(ask(&open, false), Some(Access::Open(Via::Socket)));
         let Some(Access::Denied(why)) = ask(&look(Socket::Present { open: false }, None), false)

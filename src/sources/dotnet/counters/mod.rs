@@ -149,7 +149,7 @@ impl Counters {
 
     /// The oldest report about meters, for a session record.
     pub fn report(&mut self) -> Option<Report> {
-        self.trouble.take()
+        self.trouble.reports.pop_front()
     }
 
     /// Another tool has or had the meters, and another session may get them: nothing comes any more,
@@ -240,12 +240,15 @@ impl Trouble {
     }
 
     fn own(&mut self, owner: Owner, peer: &mut Peer) {
-        let shown = match &owner {
-            Owner::Ours => "",
-            Owner::Other(text) => text,
-        };
-        peer.set(METER_OWNER, Value::text(shown));
         self.owner = Some(owner);
+        peer.set(METER_OWNER, Value::text(self.owner().unwrap_or_default()));
+    }
+
+    /// Another session has the meters.
+    fn lose(&mut self, time: u64, other: String, peer: &mut Peer) {
+        let what = "its choice of meters is what comes";
+        self.report(time, format!("meters: another tool has them ({other}); {what}"));
+        self.own(Owner::Other(other), peer);
     }
 
     /// Some series are missing.
@@ -265,23 +268,14 @@ impl Trouble {
             }
             Published::Error(error) => self.report(time, format!("meters: {}", text(*error))),
             Published::Refused(running) if *running != *self.session => {
-                let other = format!("session {}", text(*running));
-                self.report(
-                    time,
-                    format!("meters: another tool has them ({other}); its choice of meters is what comes"),
-                );
-                self.own(Owner::Other(other), peer);
+                self.lose(time, format!("session {}", text(*running)), peer);
             }
             Published::Differs { client, has } if *client == *self.client => {
                 let [histograms, series, seconds] = has.map(text);
                 let other = format!(
                     "shared session with MaxHistograms {histograms}, MaxTimeSeries {series}, RefreshInterval {seconds}"
                 );
-                self.report(
-                    time,
-                    format!("meters: another tool has them ({other}); its choice of meters is what comes"),
-                );
-                self.own(Owner::Other(other), peer);
+                self.lose(time, other, peer);
             }
             _ => {}
         }
@@ -291,11 +285,6 @@ impl Trouble {
         if self.reports.len() < limits::METER_REPORTS {
             self.reports.push_back(Report { time, text });
         }
-    }
-
-    /// The oldest report.
-    fn take(&mut self) -> Option<Report> {
-        self.reports.pop_front()
     }
 
     /// Whose the meters are if not this session's.

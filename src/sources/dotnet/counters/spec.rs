@@ -11,6 +11,11 @@ use crate::sources::dotnet::metrics::{COUNTERS, METERS};
 /// Bytes of a text of the process in help.
 const TEXT: usize = 600;
 
+const MEAN: &str =
+    "Mean of the last interval, or the value that was polled; no value if nothing was measured.";
+const TOTAL: &str =
+    "The counter's value: since the process's start if it is observed, else since reading began.";
+
 /// What a metric has of its counter or instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Facet {
@@ -56,21 +61,24 @@ impl Facet {
         Self::P99,
     ];
 
-    /// The word in keys and persisted lines: never changes.
-    const fn word(self) -> &'static str {
+    /// The word in keys and persisted lines, which never changes; the end of the name; what it is. A PCP name
+    /// is a value or has names below it, so those of an EventCounter stand beside its mean.
+    const fn words(self) -> [&'static str; 3] {
         match self {
-            Self::Sum => "sum",
-            Self::Mean => "mean",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Count => "count",
-            Self::Total => "total",
-            Self::Level => "level",
-            Self::Values => "values",
-            Self::ValueSum => "valuesum",
-            Self::P50 => "p50",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
+            Self::Sum => ["sum", "", "Sum of its increments since reading began."],
+            Self::Mean => ["mean", "", MEAN],
+            Self::Min => ["min", "_min", "Least value of the last interval."],
+            Self::Max => ["max", "_max", "Greatest value of the last interval."],
+            Self::Count => ["count", "_count", "Number of values since reading began."],
+            Self::Total => ["total", "", TOTAL],
+            Self::Level => {
+                ["level", "", "The last value; none if the process no longer reports it."]
+            }
+            Self::Values => ["values", ".count", "Number of values since reading began."],
+            Self::ValueSum => ["valuesum", ".sum", "Sum of the values since reading began."],
+            Self::P50 => ["p50", ".p50", "Median of the values of the last interval."],
+            Self::P95 => ["p95", ".p95", "95th percentile of the values of the last interval."],
+            Self::P99 => ["p99", ".p99", "99th percentile of the values of the last interval."],
         }
     }
 
@@ -79,46 +87,9 @@ impl Facet {
         !matches!(self, Self::Sum | Self::Mean | Self::Min | Self::Max | Self::Count)
     }
 
-    /// End of the name. A PCP name is a value or has names below it, so those of an EventCounter
-    /// stand beside its mean.
-    const fn ending(self) -> &'static str {
-        match self {
-            Self::Sum | Self::Mean | Self::Total | Self::Level => "",
-            Self::Min => "_min",
-            Self::Max => "_max",
-            Self::Count => "_count",
-            Self::Values => ".count",
-            Self::ValueSum => ".sum",
-            Self::P50 => ".p50",
-            Self::P95 => ".p95",
-            Self::P99 => ".p99",
-        }
-    }
-
     /// A counter, which stays when it is no longer reported.
     pub(super) const fn is_counter(self) -> bool {
         matches!(self, Self::Sum | Self::Count | Self::Total | Self::Values | Self::ValueSum)
-    }
-
-    const fn what(self) -> &'static str {
-        match self {
-            Self::Sum => "Sum of its increments since reading began.",
-            Self::Mean => {
-                "Mean of the last interval, or the value that was polled; no value if nothing was measured."
-            }
-            Self::Min => "Least value of the last interval.",
-            Self::Max => "Greatest value of the last interval.",
-            Self::Count => "Number of values since reading began.",
-            Self::Total => {
-                "The counter's value: since the process's start if it is observed, else since reading began."
-            }
-            Self::Level => "The last value; none if the process no longer reports it.",
-            Self::Values => "Number of values since reading began.",
-            Self::ValueSum => "Sum of the values since reading began.",
-            Self::P50 => "Median of the values of the last interval.",
-            Self::P95 => "95th percentile of the values of the last interval.",
-            Self::P99 => "99th percentile of the values of the last interval.",
-        }
     }
 }
 
@@ -162,9 +133,10 @@ impl Description<'_> {
         if !self.unit.is_empty() {
             let _ = write!(help, " Its unit is {:?}.", self.unit);
         }
-        let _ = write!(help, "\n{}", facet.what());
+        let [_, ending, what] = facet.words();
+        let _ = write!(help, "\n{what}");
         MetricSpec {
-            path: format!("{}.{}{}", component(group), component(name), facet.ending()),
+            path: format!("{}.{}{ending}", component(group), component(name)),
             place: if facet.is_meter() { METERS } else { COUNTERS },
             ty: ValueType::F64,
             sem: if facet.is_counter() { Semantics::Counter } else { Semantics::Instant },
@@ -180,7 +152,8 @@ impl Description<'_> {
     /// `sum ms System.Net.Http requests-started`: without blanks in a word. Programs that differ in
     /// the unit or kind of a counter have a metric each.
     fn key(&self) -> String {
-        let mut key = self.facet.word().to_owned();
+        let [word, ..] = self.facet.words();
+        let mut key = word.to_owned();
         for word in [self.unit, self.group, self.name] {
             key.push(' ');
             escape(word, &mut key);
@@ -193,7 +166,7 @@ impl Description<'_> {
 pub(crate) fn restore(line: &str) -> Option<MetricSpec> {
     let mut words = line.splitn(5, ' ');
     let word = words.next()?;
-    let facet = Facet::ALL.into_iter().find(|facet| facet.word() == word)?;
+    let facet = Facet::ALL.into_iter().find(|facet| facet.words().first() == Some(&word))?;
     let mut next = || words.next().and_then(unescape);
     let (unit, group, name) = (next()?, next()?, next()?);
     let text = words.next()?;

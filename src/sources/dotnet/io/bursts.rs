@@ -1,4 +1,5 @@
-//! CPU profiles of one process: a short session beside the other one.
+//! CPU profiles of one process: when a burst is due, its short session beside the other one, and the processor
+//! time of threads, from `/proc/PID/task/TID/schedstat`.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! What is known of a process beside its events: identity, state, times.
+//! What is said of a process beside its events, and when: identity and state by its session, processor time and
+//! names of threads by /proc.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The requests of one process that are under way.
+//! The requests of one process that are under way: each has a connection of its own.
 
 use std::future::{Future, poll_fn};
 use std::io;

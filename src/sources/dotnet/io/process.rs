@@ -1,4 +1,4 @@
-//! The task of one process.
+//! The task of one process: what is due is done in turn, and the peer is told once a turn.
 
 use std::pin::pin;
 use std::sync::Arc;

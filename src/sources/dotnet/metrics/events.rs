@@ -1,4 +1,4 @@
-//! Event streams, their parameters, and controls.
+//! Event streams, their parameters, and what can be asked of a process: CPU profiles.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What the metrics of .NET are called in every source, and what a program is.
+//! What the metrics of .NET are called in every source, what a program is, and what the store does not add up
+//! for it by itself (`apm.dotnet.service.*`).
 
 use crate::catalogue::{Part, RollUp, ServiceOf, ServiceRows, ServiceSum, Services};
 use crate::contract::Peer;

@@ -284,7 +284,7 @@ fn is_waiting(ips: &[u64], methods: &Methods) -> bool {
     ips.iter().find_map(|ip| methods.name(*ip)).is_some_and(|leaf| waits(leaf))
 }
 
-/// Beginnings of the names of methods that wait.
+/// Beginnings of the names of methods that wait: a thread whose stack ends in one uses no processor.
 const WAITS: &[&str] = &[
     "System.Threading.Monitor.",
     "System.Threading.WaitHandle.",

@@ -1,4 +1,4 @@
-//! `dotnet.processes`: which processes are read.
+//! `dotnet.processes`: which processes are read, by patterns of their names, users, versions and ages.
 
 use std::time::Duration;
 

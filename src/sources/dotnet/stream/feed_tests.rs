@@ -29,10 +29,10 @@ impl Visitor for Events {
     fn event(&mut self, event: &Event<'_>) {
         let t = event.event_type;
         if &*t.provider == clr::RUNTIME {
-            let layout = clr::layout(t.id, t.version).unwrap();
+            let (_, name) = clr::NAMES.iter().find(|(id, _)| *id == t.id).unwrap();
             let name = match t.version {
-                0 => layout.name.to_owned(),
-                version => format!("{}_V{version}", layout.name),
+                0 => (*name).to_owned(),
+                version => format!("{name}_V{version}"),
             };
             let stamp = Stamp::from_nanos(event.time.into());
             self.0.push((name, event.capture_thread, stamp, event.payload.to_vec()));

@@ -1,4 +1,4 @@
-//! One stream of a session: from its bytes to updates.
+//! One stream of a session, from its bytes to updates, and what a process has over all its sessions.
 //!
 //! ```text
 //!  bytes ─▶ nettrace::Reader ─▶ visit (routes by type) ─┬─▶ clr ─▶ meter ─▶ records

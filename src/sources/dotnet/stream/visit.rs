@@ -1,4 +1,5 @@
-//! Takes what the reader of a stream finds to those who want it.
+//! Takes what the reader of a stream finds to those who want it, by the types of events, and says when an
+//! event happened (docs/protocols/dotnet.md 3).
 
 use super::Parts;
 use super::frames::Named;

@@ -1,6 +1,7 @@
 //! Messages of the diagnostics socket in both directions (docs/protocols/dotnet.md 2). Requests are
 //! whole values that are sent with one write: a runtime waits for the rest of half a request for
-//! ever, and some end by a signal if a request is not what they expect.
+//! ever, and some end by a signal if a request is not what they expect. Only requests that no runtime
+//! dies of can be built (docs/protocols/dotnet.md 0).
 
 use std::fmt;
 

@@ -320,12 +320,6 @@ impl Version {
         let Some(major) = next() else { return Self::default() };
         Self { major, minor: next().unwrap_or(0), patch: next().unwrap_or(0) }
     }
-
-    /// The runtime told its version.
-    #[must_use]
-    pub const fn is_known(self) -> bool {
-        self.major != 0
-    }
 }
 
 #[cfg(test)]

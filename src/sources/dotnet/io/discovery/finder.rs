@@ -16,7 +16,7 @@ use crate::host::{
 };
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::discovery::{
-    Access, Advice, Look, Socket, Target, access, command_line, parse_socket_name, program_name,
+    Access, Look, Socket, Target, access, command_line, parse_socket_name, program_name,
     socket_name, tmpdir,
 };
 
@@ -40,7 +40,8 @@ pub(super) struct Finder(Arc<Shared>);
 struct Shared {
     host: Arc<Host>,
     directories: Arc<RwLock<Vec<PathBuf>>>,
-    advice: RwLock<Advice>,
+    /// Where the PMDA listens.
+    listen: RwLock<Option<PathBuf>>,
     known: Known<Told>,
     /// There are at most as many reports as changes of processes.
     reports: UnboundedSender<Report>,
@@ -67,7 +68,7 @@ impl Finder {
         Self(Arc::new(Shared {
             host: Arc::clone(host),
             directories: Arc::clone(directories),
-            advice: RwLock::default(),
+            listen: RwLock::default(),
             known: Known::default(),
             reports,
         }))
@@ -76,8 +77,9 @@ impl Finder {
     /// Applies a configuration. What depends on it is found anew by the next looks at all processes.
     pub(super) fn configure(&self, config: &Config) {
         let shared = &self.0;
-        *shared.advice.write().unwrap_or_else(PoisonError::into_inner) =
-            Advice { listen: config.listen.clone() };
+        let mut listen = shared.listen.write().unwrap_or_else(PoisonError::into_inner);
+        listen.clone_from(&config.listen);
+        drop(listen);
         let mut directories = shared.directories.write().unwrap_or_else(PoisonError::into_inner);
         directories.clone_from(&config.directories);
         drop(directories);
@@ -124,9 +126,9 @@ impl host::Finder for Finder {
         let same = before.as_ref().filter(|known| known.comm == look.comm);
         look.runtime = look.runtime.or_else(|| same.and_then(|known| known.runtime));
         let had_socket = before.as_ref().is_some_and(|known| known.had_socket);
-        let advice = shared.advice.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let listen = shared.listen.read().unwrap_or_else(PoisonError::into_inner).clone();
         let owner = || shared.host.user(look.uid);
-        let Some(access) = access(&look, owner, had_socket, &advice) else {
+        let Some(access) = access(&look, owner, had_socket, listen.as_deref()) else {
             // One that was found stays what it was.
             let known = before.map(|_| Interest::Often);
             return host::Look { interest: known.unwrap_or_default(), report: None };

@@ -32,8 +32,8 @@ pub(super) struct Played {
     /// Contention by the runtime's own time.
     contention: f64,
     jitting: u64,
-    /// Bytes behind the layout.
-    beyond: usize,
+    /// Payloads with bytes behind their layout.
+    beyond: u64,
     short: u64,
 }
 
@@ -52,14 +52,15 @@ impl Visitor for Played {
         if *kind.provider != *clr::RUNTIME {
             return;
         }
-        let layout = clr::layout(id, version).expect("all events of captures have layouts");
-        if !layout.fields.is_empty() {
-            self.beyond += layout.beyond(version, self.pointer_size, payload).unwrap_or(9999);
-        }
         let Ok(decoded) = clr::decode(id, version, self.pointer_size, payload) else {
             self.short += 1;
             return;
         };
+        if !matches!(decoded, Decoded::Known | Decoded::Unknown) {
+            let less = payload.split_last().map_or(payload, |(_, less)| less);
+            let whole = clr::decode(id, version, self.pointer_size, less).is_err();
+            self.beyond += u64::from(!whole);
+        }
         match decoded {
             Decoded::ContentionStop { duration, .. } => self.contention += duration,
             Decoded::JittingStarted { .. } => self.jitting += 1,

@@ -1,5 +1,5 @@
 //! Layouts of payloads as data, and how they are read: a table that was checked byte by byte with
-//! captures of .NET 3.1, 9 and 10 (docs/protocols/dotnet.md 5).
+//! captures of .NET 3.1, 9 and 10 (docs/protocols/dotnet.md 5). Events that nobody reads have a name only.
 
 use crate::sources::dotnet::wire::Utf16;
 
@@ -9,7 +9,7 @@ const fn has(since: u32, version: u32) -> bool {
 }
 
 /// Rows `Variant id "name" first {field type [version that appended it], …}` become variants of
-/// [`Decoded`] and their decoding; rows of `known` have a layout only.
+/// [`Decoded`] and their decoding; rows of `known` have no fields here.
 macro_rules! layouts {
     (
         typed {$(
@@ -17,9 +17,7 @@ macro_rules! layouts {
                 $($field:ident $ty:ident $($since:literal)?),*
             }
         )*}
-        known {$(
-            $kid:literal $kname:literal $kfirst:literal { $($kty:ident $($ksince:literal)?),* }
-        )*}
+        known {$($kid:literal $kname:literal $kfirst:literal;)*}
     ) => {
         /// A decoded event. Fields that a version does not have are 0 or empty.
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,21 +55,8 @@ macro_rules! layouts {
             }
         }
 
-        /// All layouts.
-        pub(super) const LAYOUTS: &[Layout] = &[
-            $(Layout {
-                id: $id,
-                name: $name,
-                first: $first,
-                fields: &[$(layouts!(@field $ty $($since)?)),*],
-            },)*
-            $(Layout {
-                id: $kid,
-                name: $kname,
-                first: $kfirst,
-                fields: &[$(layouts!(@field $kty $($ksince)?)),*],
-            },)*
-        ];
+        /// Ids and names without versions.
+        pub(crate) const NAMES: &[(u32, &str)] = &[$(($id, $name),)* $(($kid, $kname),)*];
     };
     (@type u1) => { u8 };
     (@type u2) => { u16 };
@@ -85,21 +70,6 @@ macro_rules! layouts {
     (@read $cursor:ident $version:ident $ty:ident $since:literal) => {
         if has($since, $version) { $cursor.$ty()? } else { Default::default() }
     };
-    (@field $ty:ident) => { layouts!(@field $ty 0) };
-    (@field $ty:ident $since:literal) => {
-        Field { ty: layouts!(@kind $ty), since: $since }
-    };
-    (@kind u1) => { FieldType::U1 };
-    (@kind u2) => { FieldType::U2 };
-    (@kind u4) => { FieldType::U4 };
-    (@kind u8) => { FieldType::U8 };
-    (@kind f8) => { FieldType::F8 };
-    (@kind p) => { FieldType::P };
-    (@kind s) => { FieldType::S };
-    (@kind g) => { FieldType::G };
-    (@kind ns) => { FieldType::Ns };
-    (@kind gens) => { FieldType::Gens };
-    (@kind b) => { FieldType::B };
 }
 
 layouts! {
@@ -170,178 +140,93 @@ layouts! {
         }
     }
     known {
-        5 "GCCreateSegment" 0 { u8, u8, u4, u2 1 }
-        6 "GCFreeSegment" 0 { u8, u2 1 }
-        7 "GCRestartEEBegin" 1 { u2 }
-        11 "GCCreateConcurrentThread" 1 { u2 }
-        12 "GCTerminateConcurrentThread" 1 { u2 }
-        14 "GCFinalizersBegin" 1 { u2 }
-        15 "BulkType" 0 {}
-        16 "GCBulkRootEdge" 0 {}
-        17 "GCBulkRootConditionalWeakTableElementEdge" 0 {}
-        18 "GCBulkNode" 0 {}
-        19 "GCBulkEdge" 0 {}
-        20 "GCSampledObjectAllocationHigh" 0 { p, p, u4, u8, u2 }
-        21 "GCBulkSurvivingObjectRanges" 0 {}
-        22 "GCBulkMovedObjectRanges" 0 {}
-        23 "GCGenerationRange" 0 { u1, p, u8, u8, u2 }
-        25 "GCMarkStackRoots" 0 { u4, u2 }
-        26 "GCMarkFinalizeQueueRoots" 0 { u4, u2 }
-        27 "GCMarkHandles" 0 { u4, u2 }
-        28 "GCMarkOlderGenerationRoots" 0 { u4, u2 }
-        29 "FinalizeObject" 0 { p, p, u2 }
-        30 "SetGCHandle" 0 { p, p, u4, u4, u8, u2 }
-        31 "DestroyGCHandle" 0 { p, u2 }
-        32 "GCSampledObjectAllocationLow" 0 { p, p, u4, u8, u2 }
-        33 "PinObjectAtGCTime" 0 { p, p, u8, s, u2 }
-        35 "GCTriggered" 0 { u4, u2 }
-        36 "GCBulkRootCCW" 0 {}
-        37 "GCBulkRCW" 0 {}
-        38 "GCBulkRootStaticVar" 0 {}
-        39 "GCDynamicEvent" 0 { s, b, u2 }
-        44 "IOThreadCreate" 1 { u4, u4, u2 }
-        45 "IOThreadTerminate" 1 { u4, u4, u2 }
-        52 "ThreadPoolWorkerThreadRetirementStart" 0 { u4, u4, u2 }
-        53 "ThreadPoolWorkerThreadRetirementStop" 0 { u4, u4, u2 }
-        56 "ThreadPoolWorkerThreadAdjustmentStats" 0 { f8, f8, f8, f8, f8, f8, f8, f8, f8, u2, u2 }
-        58 "YieldProcessorMeasurement" 0 { u2, f8, f8 }
-        60 "ThreadPoolWorkingThreadCount" 0 { u4, u2 }
-        61 "ThreadPoolEnqueue" 0 { p, u2 }
-        62 "ThreadPoolDequeue" 0 { p, u2 }
-        63 "ThreadPoolIOEnqueue" 0 { p, p, u4, u2 }
-        64 "ThreadPoolIODequeue" 0 { p, p, u2 }
-        65 "ThreadPoolIOPack" 0 { p, p, u2 }
-        70 "ThreadCreating" 0 { p, u2 }
-        71 "ThreadRunning" 0 { p, u2 }
-        72 "MethodDetails" 0 {}
-        73 "TypeLoadStart" 0 { u4, u2 }
-        74 "TypeLoadStop" 0 { u4, u2, u2, u8, s }
-        86 "ThreadTerminated" 0 { u8, u8, u2 }
-        88 "ILStubGenerated" 0 {}
-        90 "ContentionLockCreated" 0 { u8, u8, u2 }
-        141 "MethodLoad" 0 { u8, u8, u8, u4, u4, u4, u2 1, u8 2 }
-        142 "MethodUnload" 0 { u8, u8, u8, u4, u4, u4, u2 1, u8 2 }
-        146 "MethodJitMemoryAllocatedForCode" 0 { u8, u8, u8, u8, u8, u4, u2 }
-        151 "DomainModuleLoad" 0 { u8, u8, u8, u4, u4, s, s, u2 1 }
-        152 "ModuleLoad" 0 { u8, u8, u4, u4, s, s, u2 1, g 2, u4 2, s 2, g 2, u4 2, s 2 }
-        153 "ModuleUnload" 0 { u8, u8, u4, u4, s, s, u2 1, g 2, u4 2, s 2, g 2, u4 2, s 2 }
-        156 "AppDomainLoad" 1 { u8, u4, s, u4, u2 }
-        157 "AppDomainUnload" 1 { u8, u4, s, u4, u2 }
-        159 "R2RGetEntryPoint" 0 { u8, s, s, s, u8, u2 }
-        160 "R2RGetEntryPointStart" 0 { u8, u2 }
-        185 "MethodJitInliningSucceeded" 0 {}
-        186 "MethodJitInliningFailedAnsi" 0 {}
-        187 "RuntimeInformationStart" 0 { u2, u2, u2, u2, u2, u2, u2, u2, u2, u2, u4, u1, s, g, s }
-        188 "MethodJitTailCallSucceeded" 0 {}
-        190 "MethodILToNativeMap" 0 {}
-        191 "MethodJitTailCallFailed" 0 {}
-        192 "MethodJitInliningFailed" 0 {}
-        200 "IncreaseMemoryPressure" 0 { u8, u2 }
-        201 "DecreaseMemoryPressure" 0 { u8, u2 }
-        202 "GCMarkWithType" 0 { u4, u2, u4, u8 }
-        203 "GCJoin" 2 { u4, u4, u4, u2, u4 }
-        204 "GCPerHeapHistory" 3 { u2, p, p, p, p, p, p, u4, u4, u4, u4, u4, u4, p, gens }
-        208 "GCLOHCompact" 0 {}
-        209 "GCFitBucketInfo" 0 {}
-        251 "ExceptionCatchStop" 0 {}
-        252 "ExceptionFinallyStart" 0 { u8, u8, s, u2 }
-        253 "ExceptionFinallyStop" 0 {}
-        254 "ExceptionFilterStart" 0 { u8, u8, s, u2 }
-        255 "ExceptionFilterStop" 0 {}
-        256 "ExceptionThrownStop" 0 {}
-        270 "EventSource" 0 {}
-        280 "TieredCompilationSettings" 0 { u2, u4 }
-        281 "TieredCompilationPause" 0 { u2 }
-        282 "TieredCompilationResume" 0 { u2, u4 }
-        290 "AssemblyLoadStart" 0 { u2, s, s, s, s, s }
-        291 "AssemblyLoadStop" 0 { u2, s, s, s, s, s, u4, s, s, u4 }
-        292 "ResolutionAttempted" 0 { u2, s, u2, s, u2, s, s, s }
-        296 "KnownPathProbed" 0 { u2, s, u2, u4 }
-    }
-}
-
-/// The layout of an event of the runtime; `None`: the id is unknown or the version too old.
-#[must_use]
-pub fn layout(id: u32, version: u32) -> Option<&'static Layout> {
-    LAYOUTS.iter().find(|layout| layout.id == id && layout.first <= version)
-}
-
-/// The type of a field, as docs/protocols/dotnet.md 5 names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldType {
-    /// 8 bits, unsigned
-    U1,
-    /// 16 bits, unsigned
-    U2,
-    /// 32 bits, unsigned
-    U4,
-    /// 64 bits, unsigned
-    U8,
-    /// 64 bits, floating point
-    F8,
-    /// a pointer: 32 or 64 bits
-    P,
-    /// UTF-16 with a NUL
-    S,
-    /// a GUID
-    G,
-    /// 32 bits and as many numbers of 32 bits
-    Ns,
-    /// 32 bits and ten pointers for each
-    Gens,
-    /// 32 bits and as many bytes
-    B,
-}
-
-/// A field of a payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// Its type.
-    pub ty: FieldType,
-    /// The event's version from which on it exists.
-    pub since: u32,
-}
-
-/// The layout of an event. Versions append fields.
-#[derive(Clone, Copy, Debug)]
-pub struct Layout {
-    /// Event id.
-    pub id: u32,
-    /// Name without version.
-    pub name: &'static str,
-    /// The oldest version of this layout; older ones are not known.
-    pub first: u32,
-    /// Fields, packed in this order.
-    pub fields: &'static [Field],
-}
-
-impl Layout {
-    /// The fields of a version.
-    pub fn of(&self, version: u32) -> impl Iterator<Item = FieldType> + '_ {
-        self.fields.iter().filter(move |field| field.since <= version).map(|field| field.ty)
-    }
-
-    /// Bytes that a payload has beyond its layout.
-    ///
-    /// # Errors
-    /// The payload is shorter.
-    pub fn beyond(&self, version: u32, pointer_size: u32, payload: &[u8]) -> Result<usize, Short> {
-        let mut rest = Cursor::new(payload, pointer_size);
-        for ty in self.of(version) {
-            match ty {
-                FieldType::U1 => rest.u1().map(drop),
-                FieldType::U2 => rest.u2().map(drop),
-                FieldType::U4 => rest.u4().map(drop),
-                FieldType::U8 | FieldType::F8 => rest.u8().map(drop),
-                FieldType::P => rest.p().map(drop),
-                FieldType::S => rest.s().map(drop),
-                FieldType::G => rest.g().map(drop),
-                FieldType::Ns => rest.ns().map(drop),
-                FieldType::Gens => rest.ps(10).map(drop),
-                FieldType::B => rest.b().map(drop),
-            }?;
-        }
-        Ok(rest.left())
+        5 "GCCreateSegment" 0;
+        6 "GCFreeSegment" 0;
+        7 "GCRestartEEBegin" 1;
+        11 "GCCreateConcurrentThread" 1;
+        12 "GCTerminateConcurrentThread" 1;
+        14 "GCFinalizersBegin" 1;
+        15 "BulkType" 0;
+        16 "GCBulkRootEdge" 0;
+        17 "GCBulkRootConditionalWeakTableElementEdge" 0;
+        18 "GCBulkNode" 0;
+        19 "GCBulkEdge" 0;
+        20 "GCSampledObjectAllocationHigh" 0;
+        21 "GCBulkSurvivingObjectRanges" 0;
+        22 "GCBulkMovedObjectRanges" 0;
+        23 "GCGenerationRange" 0;
+        25 "GCMarkStackRoots" 0;
+        26 "GCMarkFinalizeQueueRoots" 0;
+        27 "GCMarkHandles" 0;
+        28 "GCMarkOlderGenerationRoots" 0;
+        29 "FinalizeObject" 0;
+        30 "SetGCHandle" 0;
+        31 "DestroyGCHandle" 0;
+        32 "GCSampledObjectAllocationLow" 0;
+        33 "PinObjectAtGCTime" 0;
+        35 "GCTriggered" 0;
+        36 "GCBulkRootCCW" 0;
+        37 "GCBulkRCW" 0;
+        38 "GCBulkRootStaticVar" 0;
+        39 "GCDynamicEvent" 0;
+        44 "IOThreadCreate" 1;
+        45 "IOThreadTerminate" 1;
+        52 "ThreadPoolWorkerThreadRetirementStart" 0;
+        53 "ThreadPoolWorkerThreadRetirementStop" 0;
+        56 "ThreadPoolWorkerThreadAdjustmentStats" 0;
+        58 "YieldProcessorMeasurement" 0;
+        60 "ThreadPoolWorkingThreadCount" 0;
+        61 "ThreadPoolEnqueue" 0;
+        62 "ThreadPoolDequeue" 0;
+        63 "ThreadPoolIOEnqueue" 0;
+        64 "ThreadPoolIODequeue" 0;
+        65 "ThreadPoolIOPack" 0;
+        70 "ThreadCreating" 0;
+        71 "ThreadRunning" 0;
+        72 "MethodDetails" 0;
+        73 "TypeLoadStart" 0;
+        74 "TypeLoadStop" 0;
+        86 "ThreadTerminated" 0;
+        88 "ILStubGenerated" 0;
+        90 "ContentionLockCreated" 0;
+        141 "MethodLoad" 0;
+        142 "MethodUnload" 0;
+        146 "MethodJitMemoryAllocatedForCode" 0;
+        151 "DomainModuleLoad" 0;
+        152 "ModuleLoad" 0;
+        153 "ModuleUnload" 0;
+        156 "AppDomainLoad" 1;
+        157 "AppDomainUnload" 1;
+        159 "R2RGetEntryPoint" 0;
+        160 "R2RGetEntryPointStart" 0;
+        185 "MethodJitInliningSucceeded" 0;
+        186 "MethodJitInliningFailedAnsi" 0;
+        187 "RuntimeInformationStart" 0;
+        188 "MethodJitTailCallSucceeded" 0;
+        190 "MethodILToNativeMap" 0;
+        191 "MethodJitTailCallFailed" 0;
+        192 "MethodJitInliningFailed" 0;
+        200 "IncreaseMemoryPressure" 0;
+        201 "DecreaseMemoryPressure" 0;
+        202 "GCMarkWithType" 0;
+        203 "GCJoin" 2;
+        204 "GCPerHeapHistory" 3;
+        208 "GCLOHCompact" 0;
+        209 "GCFitBucketInfo" 0;
+        251 "ExceptionCatchStop" 0;
+        252 "ExceptionFinallyStart" 0;
+        253 "ExceptionFinallyStop" 0;
+        254 "ExceptionFilterStart" 0;
+        255 "ExceptionFilterStop" 0;
+        256 "ExceptionThrownStop" 0;
+        270 "EventSource" 0;
+        280 "TieredCompilationSettings" 0;
+        281 "TieredCompilationPause" 0;
+        282 "TieredCompilationResume" 0;
+        290 "AssemblyLoadStart" 0;
+        291 "AssemblyLoadStop" 0;
+        292 "ResolutionAttempted" 0;
+        296 "KnownPathProbed" 0;
     }
 }
 
@@ -353,19 +238,14 @@ pub struct Short;
 /// The bytes of a payload that are not read yet. Methods have the names of the types in
 /// docs/protocols/dotnet.md 5.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+struct Cursor<'a> {
     rest: &'a [u8],
     pointer_size: u32,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) const fn new(payload: &'a [u8], pointer_size: u32) -> Self {
+    const fn new(payload: &'a [u8], pointer_size: u32) -> Self {
         Self { rest: payload, pointer_size }
-    }
-
-    /// Bytes that are left.
-    pub(super) const fn left(&self) -> usize {
-        self.rest.len()
     }
 
     #[inline]
@@ -375,75 +255,49 @@ impl<'a> Cursor<'a> {
         Ok(*bytes)
     }
 
-    pub(super) fn skip(&mut self, bytes: usize) -> Result<(), Short> {
-        self.rest = self.rest.get(bytes..).ok_or(Short)?;
-        Ok(())
-    }
-
     #[inline]
-    pub(super) fn u1(&mut self) -> Result<u8, Short> {
+    fn u1(&mut self) -> Result<u8, Short> {
         self.take().map(u8::from_le_bytes)
     }
 
     #[inline]
-    pub(super) fn u2(&mut self) -> Result<u16, Short> {
+    fn u2(&mut self) -> Result<u16, Short> {
         self.take().map(u16::from_le_bytes)
     }
 
     #[inline]
-    pub(super) fn u4(&mut self) -> Result<u32, Short> {
+    fn u4(&mut self) -> Result<u32, Short> {
         self.take().map(u32::from_le_bytes)
     }
 
     #[inline]
-    pub(super) fn u8(&mut self) -> Result<u64, Short> {
+    fn u8(&mut self) -> Result<u64, Short> {
         self.take().map(u64::from_le_bytes)
     }
 
     #[inline]
-    pub(super) fn f8(&mut self) -> Result<f64, Short> {
+    fn f8(&mut self) -> Result<f64, Short> {
         self.take().map(f64::from_le_bytes)
     }
 
     /// A pointer.
     #[inline]
-    pub(super) fn p(&mut self) -> Result<u64, Short> {
+    fn p(&mut self) -> Result<u64, Short> {
         if self.pointer_size == 4 { self.u4().map(u64::from) } else { self.u8() }
     }
 
     /// A text.
     #[inline]
-    pub(super) fn s(&mut self) -> Result<Utf16<'a>, Short> {
+    fn s(&mut self) -> Result<Utf16<'a>, Short> {
         let (text, rest) = Utf16::split(self.rest).ok_or(Short)?;
         self.rest = rest;
         Ok(text)
     }
 
-    /// A GUID.
-    #[inline]
-    pub(super) fn g(&mut self) -> Result<[u8; 16], Short> {
-        self.take()
-    }
-
-    /// Pointers of an array with a count before it.
-    pub(super) fn ps(&mut self, each: usize) -> Result<u32, Short> {
-        let count = self.u4()?;
-        let size = if self.pointer_size == 4 { 4 } else { 8 };
-        self.skip((count as usize).saturating_mul(each * size))?;
-        Ok(count)
-    }
-
     /// Numbers of 32 bits with a count before them.
-    pub(super) fn ns(&mut self) -> Result<u32, Short> {
+    fn ns(&mut self) -> Result<u32, Short> {
         let count = self.u4()?;
-        self.skip((count as usize).saturating_mul(4))?;
-        Ok(count)
-    }
-
-    /// Bytes with a count before them.
-    pub(super) fn b(&mut self) -> Result<u32, Short> {
-        let count = self.u4()?;
-        self.skip(count as usize)?;
+        self.rest = self.rest.get((count as usize).saturating_mul(4)..).ok_or(Short)?;
         Ok(count)
     }
 }
@@ -460,6 +314,6 @@ pub fn by_lttng_name(name: &str) -> Option<(u32, u32)> {
         Some((name, version)) => (name, version.parse().ok()?),
         None => (name, 0),
     };
-    let layout = LAYOUTS.iter().find(|layout| layout.name == name)?;
-    Some((layout.id, version))
+    let (id, _) = NAMES.iter().find(|(_, known)| *known == name)?;
+    Some((*id, version))
 }

@@ -6,7 +6,9 @@ mod layouts;
 mod tests;
 
 pub use super::Utf16;
-pub use layouts::{Decoded, Field, FieldType, Layout, Short, by_lttng_name, decode, layout};
+#[cfg(test)]
+pub(crate) use layouts::NAMES;
+pub use layouts::{Decoded, Short, by_lttng_name, decode};
 
 /// Provider of the runtime's events.
 pub const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";

@@ -1,4 +1,5 @@
-//! Contents of blocks, and the losses that the numbers of events show (docs/protocols/dotnet.md 3, 4).
+//! Contents of blocks, and the losses that the numbers show which each thread gives its events
+//! (docs/protocols/dotnet.md 3, "Loss", and 4).
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;

@@ -205,7 +205,7 @@ pub enum FieldType {
     DataLoc(Box<Self>),
 }
 
-/// The trace header: clock and process (docs/protocols/dotnet.md 3).
+/// The trace header: the clock (docs/protocols/dotnet.md 3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Version of the format: 4, 5 or 6.
@@ -218,12 +218,6 @@ pub struct Header {
     pub frequency: u64,
     /// Bytes of a pointer: 4 or 8.
     pub pointer_size: u8,
-    /// Process id as the process sees it; 0: not told.
-    pub pid: u32,
-    /// Processors; 0: not told.
-    pub processors: u32,
-    /// Period of the sample profiler in ns; 0: not told.
-    pub sampling: u32,
 }
 
 impl Header {
@@ -242,27 +236,20 @@ impl Header {
         if frequency == 0 || frequency > i64::MAX.cast_unsigned() {
             return None;
         }
-        Some(Self { version, utc, ticks, frequency, pointer_size, ..Self::default() })
+        Some(Self { version, utc, ticks, frequency, pointer_size })
     }
 
-    /// The header of versions 4 and 5.
+    /// The header of versions 4 and 5: process id, processors and period of the sampler follow.
     fn four(b: &mut Bytes<'_>, version: u32) -> Option<Self> {
-        let begin = Self::begin(b, version)?;
-        Some(Self { pid: b.u32()?, processors: b.u32()?, sampling: b.u32()?, ..begin })
+        let header = Self::begin(b, version)?;
+        b.take(12).map(|_| header)
     }
 
-    /// The header of version 6: the rest are texts (docs/protocols/dotnet.md 4).
+    /// The header of version 6: the rest are keys and values (docs/protocols/dotnet.md 4).
     fn six(b: &mut Bytes<'_>) -> Option<Self> {
-        let mut header = Self::begin(b, 6)?;
+        let header = Self::begin(b, 6)?;
         for _ in 0..b.u32()? {
-            let (key, value) = (b.text8()?, b.text8()?);
-            let number = || std::str::from_utf8(value).ok()?.parse().ok();
-            match key {
-                b"ProcessId" => header.pid = number().unwrap_or(0),
-                b"HardwareThreadCount" => header.processors = number().unwrap_or(0),
-                b"ExpectedCPUSamplingRate" => header.sampling = number().unwrap_or(0),
-                _ => {}
-            }
+            b.text8().zip(b.text8())?;
         }
         Some(header)
     }

@@ -28,8 +28,6 @@ pub struct Reader {
     six: bool,
     /// Bytes consumed.
     offset: u64,
-    /// Whole objects, of version 6 blocks.
-    objects: u64,
     failed: Option<NettraceError>,
     blocks: Blocks,
 }
@@ -120,12 +118,6 @@ impl Reader {
         self.blocks.events()
     }
 
-    /// Whole objects so far (version 6: blocks), the trace header and unknown ones included.
-    #[must_use]
-    pub const fn objects(&self) -> u64 {
-        self.objects
-    }
-
     /// Event types so far.
     #[must_use]
     pub const fn event_types(&self) -> usize {
@@ -186,12 +178,6 @@ impl Reader {
         };
         let Some(next) = next else { return Ok(None) };
         self.six |= next == Next::Six;
-        // In version 6 a block is counted when the next one may come.
-        self.objects += u64::from(match next {
-            Next::End | Next::Six => was != Next::Magic,
-            Next::Ended => self.six,
-            _ => false,
-        });
         self.next = next;
         Ok(Some(input.len() - b.len()))
     }
@@ -220,7 +206,6 @@ impl Reader {
             0 => Next::End,
             bytes => Next::Skip { bytes },
         };
-        self.objects += u64::from(left == 0);
         (now > 0 || left == 0).then_some(now)
     }
 }

@@ -29,7 +29,7 @@ impl Sum {
 
 impl Visitor for Sum {
     fn header(&mut self, header: &Header) {
-        self.add((1, header.ticks, header.utc.sec, header.pid));
+        self.add((1, header.ticks, header.utc.sec, header.frequency));
     }
 
     fn event_type(&mut self, t: &EventType) {
