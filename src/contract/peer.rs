@@ -54,8 +54,8 @@ impl Peer {
     /// The peer is identified. Of what was said before only counts are kept. It may be said again when
     /// more is known, or when the peer was refused.
     pub fn is(&mut self, identity: Identity) {
-        // Rows have its name.
-        self.sums.free_rows(&mut *self.to);
+        // What was counted is of its name of before, if it had one.
+        self.sums.free(&mut *self.to);
         self.tell(Update::Identity(identity));
     }
 

@@ -258,10 +258,6 @@ impl Sums {
             counters.tell(to);
             SPARE.set(Some(counters));
         }
-        self.tell_rows(to);
-    }
-
-    fn tell_rows(&mut self, to: &mut dyn Recipient) {
         for (table, rows) in (0..).map(TableId::new).zip(&mut self.rows) {
             let Some(some) = rows else { continue };
             some.tell(table, to);
@@ -272,15 +268,9 @@ impl Sums {
         }
     }
 
-    /// Tells all sums and forgets the slots of keys.
+    /// Tells all sums and forgets the slots of keys: they are bound anew when they count again.
     pub(super) fn free(&mut self, to: &mut dyn Recipient) {
         self.tell(to);
-        self.free_rows(to);
-    }
-
-    /// Tells the sums of rows and forgets the slots of keys: they are bound anew when they count again.
-    pub(super) fn free_rows(&mut self, to: &mut dyn Recipient) {
-        self.tell_rows(to);
         for (table, rows) in (0..).map(TableId::new).zip(std::mem::take(&mut self.rows)) {
             if rows.is_some_and(|rows| rows.has_slots()) {
                 to.update(Update::FreeRows { table });
