@@ -252,9 +252,10 @@ impl Sums {
         }
     }
 
-    /// What is counted before the peer is shown waits until it is.
+    /// What is counted before the peer is shown waits until it is, or is refused.
     fn tell(&mut self, to: &mut dyn Recipient) {
-        if let Some(mut counters) = self.counters.take_if(|_| to.is_shown()) {
+        let goes = |to: &dyn Recipient| to.is_shown() || to.refusal().is_some();
+        if let Some(mut counters) = self.counters.take_if(|_| goes(to)) {
             counters.tell(to);
             SPARE.set(Some(counters));
         }

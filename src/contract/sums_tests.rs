@@ -55,14 +55,24 @@ fn what_is_counted_before_the_identity_counts() {
     peer.add(ITEM, 1);
     peer.flush();
     peer.add(ITEM, 2);
-    seen.log_mut().refuses = Some(Refusal::Instances);
-    peer.is(identity("p"));
-    peer.flush();
-    assert_eq!(seen.count(ITEM), 0, "there is no room for it");
-    seen.log_mut().refuses = None;
     peer.is(identity("p"));
     peer.flush();
     assert_eq!(seen.count(ITEM), 3);
+}
+
+#[test]
+fn what_is_counted_while_there_is_no_room_does_not_count() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    seen.log_mut().refuses = Some(Refusal::Instances);
+    peer.is(identity("p"));
+    peer.add(ITEM, 1);
+    peer.flush();
+    seen.log_mut().refuses = None;
+    peer.is(identity("p"));
+    peer.add(ITEM, 2);
+    peer.flush();
+    assert_eq!(seen.count(ITEM), 2);
 }
 
 #[test]
