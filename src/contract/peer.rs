@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::sums::Sums;
+use super::sums::{Change, Sums};
 use super::{
     Control, EventParam, Held, Histogram, Identity, NewRow, ParamId, Recipient, Refusal,
     SampleValue, Update,
@@ -197,7 +197,7 @@ impl Peer {
     /// Adds to a cell of a row.
     #[inline]
     pub fn row_add(&mut self, slot: u32, item: RowItem, more: u64) {
-        self.sums.row_add(slot, item, more, &mut *self.to);
+        self.sums.row(slot, item, more, Change::Add, &mut *self.to);
     }
 
     /// Adds to counters of the row of a key, in a table whose slots are all numbered by this. `hash` is of the
@@ -213,7 +213,7 @@ impl Peer {
         let slot = self.sums.slot(items, hash, &mut *self.to, bind);
         for (item, more) in items.iter().zip(more) {
             if more > 0 {
-                self.sums.row_add(slot, *item, more, &mut *self.to);
+                self.sums.row(slot, *item, more, Change::Add, &mut *self.to);
             }
         }
     }
@@ -236,20 +236,18 @@ impl Peer {
     /// [`OTHER`](crate::catalogue::OTHER) has none.
     #[inline]
     pub fn row_set(&mut self, slot: u32, item: RowItem, value: u64) {
-        self.sums.flush_table(item.table(), &mut *self.to);
-        self.tell(Update::RowSet { slot, item, value });
+        self.sums.row(slot, item, value, Change::Set, &mut *self.to);
     }
 
     /// Raises a cell of a row, of an unsigned type, to this value if it is lower or has none. A row that
     /// loses its instance raises the cell of the row `other`.
     pub fn row_max(&mut self, slot: u32, item: RowItem, value: u64) {
-        self.sums.flush_table(item.table(), &mut *self.to);
-        self.tell(Update::RowMax { slot, item, value });
+        self.sums.row(slot, item, value, Change::Raise, &mut *self.to);
     }
 
     /// Removes the value of a cell of a row, as [`Self::row_set`] sets it.
     pub fn row_unset(&mut self, slot: u32, item: RowItem) {
-        self.tell(Update::RowUnset { slot, item });
+        self.sums.row_unset(slot, item, &mut *self.to);
     }
 
     /// Sets a cell of a row, or removes its value.

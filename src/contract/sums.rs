@@ -1,4 +1,5 @@
-//! What is counted for one peer between two flushes: the store is told once for each sum of a turn.
+//! What is counted for one peer between two flushes, and set in its rows: the store is told once for each of a
+//! turn.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -52,7 +53,23 @@ fn spare() -> Box<Counters> {
         .unwrap_or_else(|| Box::new(Counters { sums: [0; STATIC_ITEMS as usize], touched: 0 }))
 }
 
-/// Sums of the rows of one table, by slot.
+/// A bit for each cell of a row that has a sum, a value that is set, or a maximum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Marks {
+    added: u32,
+    set: u32,
+    raised: u32,
+}
+
+/// What becomes of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change {
+    Add,
+    Set,
+    Raise,
+}
+
+/// Sums of the rows of one table, by slot, and values of their other cells.
 #[derive(Debug, Default)]
 struct Rows {
     /// Cells of a row.
@@ -61,8 +78,8 @@ struct Rows {
     score: u16,
     /// All cells of slot 0, of slot 1, ...
     sums: Vec<u64>,
-    /// A bit for each cell of a slot that has a sum.
-    marks: Vec<u32>,
+    /// What is to be told of each slot.
+    marks: Vec<Marks>,
     /// Slots with marks.
     touched: Vec<u32>,
     /// The slots of keys, by their hashes.
@@ -75,41 +92,71 @@ heap_size!(Rows { sums, marks, touched, keys });
 
 impl Rows {
     #[inline]
-    fn add(&mut self, slot: u32, item: RowItem, more: u64) {
-        let at = slot as usize;
+    fn change(&mut self, slot: u32, item: RowItem, value: u64, change: Change) {
+        let (at, cell) = (slot as usize, usize::from(item.get()));
         if self.marks.len() <= at {
-            self.marks.resize(at + 1, 0);
-            self.sums.resize((at + 1) * self.cells, 0);
+            self.grow(at);
         }
-        let cell = usize::from(item.get());
-        if let (Some(marks), Some(sum), true) =
-            (self.marks.get_mut(at), self.sums.get_mut(at * self.cells + cell), cell < self.cells)
-        {
-            if *marks == 0 {
-                self.touched.push(slot);
+        debug_assert!(cell < self.cells, "{item:?}");
+        let place = at * self.cells + cell;
+        let (Some(marks), Some(sum)) = (self.marks.get_mut(at), self.sums.get_mut(place)) else {
+            return;
+        };
+        if *marks == Marks::default() {
+            self.touched.push(slot);
+        }
+        let bit = 1 << cell;
+        match change {
+            Change::Add => {
+                marks.added |= bit;
+                *sum = sum.wrapping_add(value);
             }
-            *marks |= 1 << cell;
-            *sum = sum.wrapping_add(more);
+            Change::Set => {
+                marks.set |= bit;
+                *sum = value;
+            }
+            Change::Raise => {
+                marks.raised |= bit;
+                *sum = value.max(*sum);
+            }
         }
     }
 
-    /// Tells the sums of a table. Those of a row begin with the one that ranks: a key that gets a row by it has
-    /// the others there too.
+    #[cold]
+    fn grow(&mut self, at: usize) {
+        self.marks.resize(at + 1, Marks::default());
+        self.sums.resize((at + 1) * self.cells, 0);
+    }
+
+    /// A cell has no value: what was set is not told.
+    fn unset(&mut self, slot: u32, item: RowItem) {
+        if let Some(marks) = self.marks.get_mut(slot as usize) {
+            marks.set &= !(1 << item.get());
+        }
+    }
+
+    /// Tells what is kept of a table. Of a row that begins with the sum that ranks: a key that gets a row by it
+    /// has the rest there too.
     fn tell(&mut self, table: TableId, to: &mut dyn Recipient) {
         let Self { cells, score, sums, marks, touched, .. } = self;
         for slot in touched.drain(..) {
             let at = slot as usize;
-            let marks = marks.get_mut(at).map(std::mem::take).unwrap_or_default();
+            let Marks { added, set, raised } =
+                marks.get_mut(at).map(std::mem::take).unwrap_or_default();
             let mut tell = |cell: u16| {
                 let sum = sums.get_mut(at * *cells + usize::from(cell)).map(std::mem::take);
-                let (item, more) = (RowItem::new(table, cell), sum.unwrap_or_default());
-                to.update(Update::RowCount { slot, item, more });
+                let (item, value) = (RowItem::new(table, cell), sum.unwrap_or_default());
+                to.update(match 1 << cell {
+                    bit if added & bit != 0 => Update::RowCount { slot, item, more: value },
+                    bit if set & bit != 0 => Update::RowSet { slot, item, value },
+                    _ => Update::RowMax { slot, item, value },
+                });
             };
-            let first = marks & 1 << *score;
+            let first = added & 1 << *score;
             if first != 0 {
                 tell(*score);
             }
-            let mut left = marks ^ first;
+            let mut left = (added | set | raised) ^ first;
             while left != 0 {
                 #[expect(clippy::cast_possible_truncation, reason = "below 32")]
                 tell(left.trailing_zeros() as u16);
@@ -167,12 +214,35 @@ impl Sums {
     }
 
     #[inline]
-    pub(super) fn row_add(&mut self, slot: u32, item: RowItem, more: u64, to: &mut dyn Recipient) {
+    pub(super) fn row(
+        &mut self,
+        slot: u32,
+        item: RowItem,
+        value: u64,
+        change: Change,
+        to: &mut dyn Recipient,
+    ) {
         if self.direct {
-            return to.update(Update::RowCount { slot, item, more });
+            return to.update(match change {
+                Change::Add => Update::RowCount { slot, item, more: value },
+                Change::Set => Update::RowSet { slot, item, value },
+                Change::Raise => Update::RowMax { slot, item, value },
+            });
         }
         self.dirty = true;
-        self.rows(item.table(), to).add(slot, item, more);
+        let rows = match self.rows.get_mut(item.table().index()) {
+            Some(Some(rows)) => rows,
+            _ => self.rows(item.table(), to),
+        };
+        rows.change(slot, item, value, change);
+    }
+
+    /// A cell of a row has no value from now on.
+    pub(super) fn row_unset(&mut self, slot: u32, item: RowItem, to: &mut dyn Recipient) {
+        if let Some(Some(rows)) = self.rows.get_mut(item.table().index()) {
+            rows.unset(slot, item);
+        }
+        to.update(Update::RowUnset { slot, item });
     }
 
     /// The slot of the row of a key, which is bound if it is new.
@@ -279,6 +349,7 @@ impl Sums {
         }
     }
 
+    #[cold]
     fn rows(&mut self, table: TableId, to: &dyn Recipient) -> &mut Rows {
         let at = table.index();
         if self.rows.len() <= at {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::catalogue::SourceTable;
-use crate::catalogue::testkit::{self, BUCKET_COUNT, STREAM, STREAM_BYTES};
+use crate::catalogue::testkit::{
+    self, BUCKET, BUCKET_COUNT, BUCKET_MAX, STREAM, STREAM_BYTES, STREAM_DELAY,
+};
 use crate::contract::{Histogram, Identity, Peer, Recorded, Refusal};
 use crate::model::{Departure, MetricItem, Now};
 
@@ -163,4 +165,27 @@ fn the_longest_is_of_the_last_minute() {
     assert_eq!(longest(81, None), None);
     assert_eq!(longest(82, Some(1)), Some(1));
     assert_eq!(longest(9_000_000, Some(2)), Some(2));
+}
+
+#[test]
+fn values_of_rows_are_told_once() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.is(identity("p"));
+    peer.row(STREAM, 0, Some("p::a"));
+    peer.row(BUCKET, 0, Some("x"));
+    let before = seen.log().updates;
+    for value in [4, 9, 7] {
+        peer.row_set(0, STREAM_DELAY, value);
+        peer.row_max(0, BUCKET_MAX, value);
+    }
+    assert_eq!(seen.log().updates, before);
+    peer.flush();
+    assert_eq!(seen.log().updates, before + 2);
+    assert_eq!((seen.cell(STREAM_DELAY, "a"), seen.cell(BUCKET_MAX, "x")), (Some(7), Some(9)));
+    peer.row_set(0, STREAM_DELAY, 1);
+    peer.row_unset(0, STREAM_DELAY);
+    peer.row_max(0, BUCKET_MAX, 3);
+    peer.flush();
+    assert_eq!((seen.cell(STREAM_DELAY, "a"), seen.cell(BUCKET_MAX, "x")), (None, Some(9)));
 }

@@ -152,12 +152,14 @@ fn a_row_of_a_peer_is_set_unset_and_follows_its_key() {
     let first = row();
     session.row_set(0, STREAM_DELAY, 9);
     session.row_set(0, STREAM_DELAY, 5);
+    session.flush();
     assert_eq!(first.cells.get(1), Some(5));
     session.row_unset(0, STREAM_DELAY);
     assert_eq!(first.cells.get(1), None);
     // No slot, no table.
     session.row_set(1, STREAM_DELAY, 1);
     session.row_unset(7, STREAM_BYTES);
+    session.flush();
     assert_eq!(first.cells.memory(), 3 * 8, "a word of bits, and two cells");
     // Values of a sliding period go with the peer, those of counters stay.
     let (now, stale) = (Duration::from_secs(1), Duration::ZERO);
@@ -184,6 +186,7 @@ fn a_shared_row_is_raised_and_set_by_all() {
     assert!(!fresh(0), "no value of a sliding period was set");
     b.set_now(Now { monotonic: now, ..Now::default() });
     b.row_set(0, BUCKET_MAX, 6);
+    b.flush();
     assert_eq!(row.cells.get(9), Some(6));
     assert!(fresh(59) && !fresh(60));
     a.row_unset(0, BUCKET_MAX);
@@ -192,6 +195,7 @@ fn a_shared_row_is_raised_and_set_by_all() {
     let other = store.row(SHOP, BUCKET, None, None).expect("the rest");
     a.row(BUCKET, 1, None);
     a.row_set(1, BUCKET_MAX, 6);
+    a.flush();
     assert_eq!(other.cells.get(9), None);
 }
 
@@ -300,6 +304,7 @@ fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
     session.flush();
     assert!(x.gone() && row(Some("key39")).cells.get(9).is_none());
     session.row_max(0, BUCKET_MAX, 100);
+    session.flush();
     assert_eq!((x.cells.get(9), other.cells.get(9)), (Some(7), Some(100)));
     // The labels follow their key.
     session.row_add(39, BUCKET_COUNT, 1);
