@@ -3,6 +3,7 @@
 
 use std::fmt::{Display, Formatter};
 
+use super::command::Start;
 use super::limits;
 
 /// A mapping of a file.
@@ -160,14 +161,6 @@ fn path(escaped: &[u8]) -> Box<[u8]> {
     plain.into()
 }
 
-/// How a process was started: the texts of /proc/PID/cmdline and /proc/PID/environ. Empty: they
-/// cannot be read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Start<'a> {
-    pub(crate) command: &'a [u8],
-    pub(crate) environment: &'a [u8],
-}
-
 /// Why a process that is a JVM has no region to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Absence {
@@ -237,56 +230,6 @@ impl Display for Absence {
             ),
         }
     }
-}
-
-impl<'a> Start<'a> {
-    /// Options of the JVM in the order in which they count: the last one wins. Those in files
-    /// (`@argfiles`, .hotspotrc) are not seen.
-    fn options(self, mut each: impl FnMut(&'a [u8])) {
-        let mut words = |name| {
-            let value = variable(self.environment, name).unwrap_or_default();
-            value.split(u8::is_ascii_whitespace).for_each(&mut each);
-        };
-        words("JAVA_TOOL_OPTIONS");
-        words("JDK_JAVA_OPTIONS");
-        let mut arguments = self.command.split(|&b| b == 0).skip(1);
-        while let Some(argument) = arguments.next() {
-            match argument {
-                // What follows is the program's.
-                b"-jar" | b"-m" | b"--module" => break,
-                option if option.starts_with(b"--module=") => break,
-                b"-cp"
-                | b"-classpath"
-                | b"--class-path"
-                | b"-p"
-                | b"--module-path"
-                | b"--upgrade-module-path"
-                | b"--add-modules"
-                | b"--add-exports"
-                | b"--add-opens"
-                | b"--add-reads"
-                | b"--limit-modules"
-                | b"--patch-module"
-                | b"--source"
-                | b"--enable-native-access"
-                | b"--describe-module"
-                | b"-d" => {
-                    arguments.next();
-                }
-                option if option.starts_with(b"-") || option.starts_with(b"@") => each(option),
-                _ => break,
-            }
-        }
-        let value = variable(self.environment, "_JAVA_OPTIONS").unwrap_or_default();
-        value.split(u8::is_ascii_whitespace).for_each(each);
-    }
-}
-
-/// The value of a variable in the text of /proc/PID/environ; the first of a name counts, as for
-/// getenv(3).
-pub(crate) fn variable<'a>(environment: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let mut variables = environment.split(|&b| b == 0);
-    variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 #[cfg(test)]

@@ -224,11 +224,3 @@ fn absences_have_words() {
         assert_eq!(reason.to_string(), words);
     }
 }
-
-#[test]
-fn variables() {
-    let environment = b"A=1\0OTEL_SERVICE_NAME=shop=x\0OTEL_SERVICE_NAME=y\0B";
-    assert_eq!(variable(environment, "OTEL_SERVICE_NAME"), Some(&b"shop=x"[..]));
-    assert_eq!(variable(environment, "A"), Some(&b"1"[..]));
-    assert_eq!((variable(environment, "B"), variable(environment, "OTEL")), (None, None));
-}

@@ -16,6 +16,7 @@
     allow(dead_code, unused_imports, reason = "for tasks of the agent")
 )]
 
+mod command;
 mod config;
 #[cfg(feature = "agent")]
 mod io;

@@ -12,8 +12,9 @@ use super::region::{Closed, Region, open};
 use crate::host::{
     self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container, ticks,
 };
+use crate::sources::jvm::command::{Start, variable};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::locate::{Absence, Located, Mapping, Start, locate, variable};
+use crate::sources::jvm::locate::{Absence, Located, Mapping, locate};
 use crate::sources::jvm::state::{Hints, Who, of_command_line};
 
 /// Whether the performance data of a process can be read.
