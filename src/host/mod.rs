@@ -30,6 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::CWD;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+pub use aside::Aside;
 pub use cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
 use discovery::Discovery;
 pub use files::{ProcDir, ProcFs, folder, folder_in, path_of, ticks};

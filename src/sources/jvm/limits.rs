@@ -42,3 +42,14 @@ pub(crate) const MOUNTS: u64 = 1 << 20;
 pub(crate) const STARTING: Duration = Duration::from_secs(10);
 /// Time after which what a JVM says of itself is complete.
 pub(crate) const COMPLETE: Duration = Duration::from_millis(1_500);
+/// Rows of the table in which HotSpot tells of its fields, some 3,000 of 48 bytes.
+pub(crate) const ROWS: usize = 20_000;
+/// Bytes of a row.
+pub(crate) const ROW: usize = 256;
+/// Rows that are read at once.
+pub(crate) const ROWS_AT_ONCE: usize = 500;
+/// Time that a reading of a process's memory may take: that of a user's making can hold it up as long as it likes.
+pub(crate) const MEMORY_TIME: Duration = Duration::from_millis(500);
+/// Readings after which a process is unread whose memory is gone: it has ended, or executes another program, and
+/// is found so.
+pub(crate) const LOST: u8 = 10;

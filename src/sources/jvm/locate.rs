@@ -207,6 +207,13 @@ impl Absence {
     }
 }
 
+impl Absence {
+    /// Its region is in its memory alone.
+    pub(crate) const fn is_private(&self) -> bool {
+        matches!(self, Self::Private | Self::NoFile { .. })
+    }
+}
+
 impl Display for Absence {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -18,10 +18,12 @@
 
 mod command;
 mod config;
+mod elf;
 #[cfg(feature = "agent")]
 mod io;
 mod limits;
 mod locate;
+mod memory;
 mod meter;
 mod metrics;
 mod rows;

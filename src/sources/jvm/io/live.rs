@@ -1,6 +1,7 @@
 //! The JVMs that are known: reads their performance data, and what /proc and their control groups have of them.
 
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use super::finder::{Access, Waiting};
 use super::region::Region;
 use crate::clock::now;
 use crate::contract::{Peer, PeerMaker};
-use crate::host::{Host, ProcDir, Program, cgroup_limits, path_of};
+use crate::host::{Aside, Host, Mapped, ProcDir, Program, cgroup_limits, path_of};
 use crate::model::{Charge, Departure, HeapSize, Now};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::meter::{Bounds, Meter, State, Usage};
@@ -20,6 +21,8 @@ const AGAIN: u8 = 10;
 /// Readings between two looks at what /proc has, and at limits and open files.
 const USAGE: u32 = 5;
 const BOUNDS: u32 = 20;
+/// A file that no program has.
+const NO_FILE: Mapped = ((0, 0), 0);
 const ENDED: &str = "the process has ended";
 const ANOTHER: &str = "the process executes another program";
 const RENAMED: &str = "its name is another one now";
@@ -35,7 +38,14 @@ pub(super) struct Live {
     turned_away: HashSet<u32>,
     full: LogThrottle,
     charge: Charge,
+    reading: Reading,
+}
+
+/// What a reading needs.
+struct Reading {
     buffer: Vec<u8>,
+    /// Reads the memory of processes.
+    aside: Aside,
 }
 
 #[derive(Default)]
@@ -53,6 +63,8 @@ struct Process {
     refused: u8,
     /// It has ended: all is read once more.
     last: bool,
+    /// Readings since its memory was gone.
+    lost: u8,
 }
 
 impl Live {
@@ -65,7 +77,7 @@ impl Live {
             turned_away: HashSet::new(),
             full: LogThrottle::default(),
             charge,
-            buffer: Vec::new(),
+            reading: Reading { buffer: Vec::new(), aside: Aside::new(limits::MEMORY_TIME) },
         }
     }
 
@@ -131,7 +143,7 @@ impl Live {
         let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
         process.program.seen(program);
         process.access(access);
-        process.tick(&self.host, &self.maker, &self.patterns, &mut self.buffer);
+        process.tick(&self.host, &self.maker, &self.patterns, &mut self.reading);
     }
 
     fn room(&self) -> usize {
@@ -147,12 +159,22 @@ impl Live {
         again
     }
 
+    /// Processes whose memory is gone since the last time, with their starts.
+    pub(super) fn lost(&mut self) -> Vec<(u32, u64)> {
+        let lost = self.read.iter_mut().filter(|(_, process)| process.lost == 1);
+        lost.map(|(pid, process)| {
+            process.lost += 1;
+            (*pid, process.meter.who().start)
+        })
+        .collect()
+    }
+
     /// What was known by this id is no longer. Returns the processor time that it has counted.
     fn gone(&mut self, pid: u32, why: &'static str) -> Option<(u64, u64)> {
         let mut process = self.read.remove(&pid)?;
         // The region outlives the process, with all that it has counted.
         process.last = true;
-        process.tick(&self.host, &self.maker, &self.patterns, &mut self.buffer);
+        process.tick(&self.host, &self.maker, &self.patterns, &mut self.reading);
         let counted = process.meter.processor_time();
         process.end(why);
         counted
@@ -160,13 +182,13 @@ impl Live {
 
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
-        let Self { host, maker, patterns, buffer, .. } = self;
-        self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, buffer));
+        let Self { host, maker, patterns, reading, .. } = self;
+        self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, reading));
         // One that is large is seldom read.
-        buffer.shrink_to(limits::LARGE);
+        reading.buffer.shrink_to(limits::LARGE);
         let processes: usize =
             self.read.values().map(|process| size_of::<Meter>() + process.meter.heap_size()).sum();
-        self.charge.set(processes + self.buffer.capacity());
+        self.charge.set(processes + self.reading.buffer.capacity());
     }
 
     /// Ends all without a fault.
@@ -181,6 +203,7 @@ impl Process {
     }
 
     fn access(&mut self, access: Access) {
+        self.lost = 0;
         match access {
             Access::Kept(_) => {}
             Access::Open(region) => {
@@ -198,10 +221,11 @@ impl Process {
         self.meter.unread(state);
     }
 
-    fn tick(&mut self, host: &Host, maker: &PeerMaker, patterns: &[String], buffer: &mut Vec<u8>) {
+    fn tick(&mut self, host: &Host, maker: &PeerMaker, patterns: &[String], reading: &mut Reading) {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
-        let read = self.copy(buffer);
+        let read = self.copy(reading);
+        let buffer = &reading.buffer;
         if self.peer.is_none() || self.meter.is_renamed() {
             if read {
                 self.meter.learn(buffer, age);
@@ -256,7 +280,14 @@ impl Process {
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.
-    fn copy(&mut self, buffer: &mut Vec<u8>) -> bool {
+    fn copy(&mut self, Reading { buffer, aside }: &mut Reading) -> bool {
+        if self.lost > 0 {
+            self.lost = self.lost.saturating_add(1);
+            if self.lost == limits::LOST {
+                let why = "its memory is gone, and what it executes now is not read";
+                self.unread(State::Refused(why.to_owned()));
+            }
+        }
         let Some(region) = &self.region else { return false };
         let rests = self.meter.want() > limits::LARGE
             && !self.last
@@ -265,12 +296,16 @@ impl Process {
         if rests {
             return false;
         }
-        let mut read = region.read(self.meter.want(), buffer);
+        let mut read = region.read(self.meter.want(), buffer, aside);
         // Its size is known by its begin, and it grows.
         if read.is_ok() && self.meter.needs_more(buffer) {
-            read = region.read(self.meter.want(), buffer);
+            read = region.read(self.meter.want(), buffer, aside);
         }
-        if let Err(e) = &read {
+        if read.as_ref().is_err_and(|e| e.kind() == ErrorKind::UnexpectedEof) {
+            // What it executes now is another program, even if that looks the same.
+            (self.region, self.lost) = (None, 1);
+            self.program.file = Some(NO_FILE);
+        } else if let Err(e) = &read {
             // It may be again: it stays open.
             self.meter.unread(State::Refused(format!("its performance data cannot be read: {e}")));
         }

@@ -2,18 +2,23 @@
 //! It is read, never mapped, locked or written.
 
 use std::fs::File;
+use std::io::{Error, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use pmda::process::leaves_reserve;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::host::{Glance, Mapped, ProcDir, file_system, folder_in, path_of};
+use crate::host::limits::MAPS;
+use crate::host::{Aside, Glance, Mapped, ProcDir, file_system, folder_in, path_of};
+use crate::sources::jvm::elf::Memory;
 use crate::sources::jvm::limits;
-use crate::sources::jvm::locate::Mapping;
+use crate::sources::jvm::locate::{Mapping, locate};
+use crate::sources::jvm::memory::{Area, Nowhere, find};
 use crate::sources::jvm::wire::PROLOGUE;
 
 /// File systems that answer by themselves. Others have a server, which need not: of those a read could
@@ -34,16 +39,28 @@ const LOCAL: [&[u8]; 11] = [
 /// A file that is found, and that nobody has been asked about yet.
 const FOUND: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// A region that is open. It stays readable when its name is gone and when the process has ended.
+/// A region that is open. In a file it stays readable when its name is gone and when the process has ended; in
+/// memory until the process ends or executes another program.
 #[derive(Debug)]
 pub(super) struct Region {
-    file: File,
-    /// How it was found: `mapping` or `file`.
+    bytes: Bytes,
+    /// How it was found: `mapping`, `file` or `memory`.
     pub(super) via: &'static str,
     /// Its file: another one is another region.
     pub(super) mapped: Mapped,
     /// The inode as the file system has it.
     inode: u64,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    File(File),
+    /// Of a process of this user.
+    Memory {
+        memory: Arc<File>,
+        area: Area,
+        user: u32,
+    },
 }
 
 /// Why a region is not open.
@@ -59,25 +76,50 @@ impl Region {
     /// Of a test.
     #[cfg(test)]
     pub(super) const fn of(file: File, mapped: Mapped) -> Self {
-        Self { file, via: "file", mapped, inode: mapped.1 }
+        Self { bytes: Bytes::File(file), via: "file", mapped, inode: mapped.1 }
     }
 
-    /// Reads at most so many bytes of the begin.
+    /// Reads at most so many bytes of the begin. What may hang is read aside.
     ///
     /// # Errors
-    /// The file system cannot read it.
-    pub(super) fn read(&self, want: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
-        into.resize(want, 0);
-        let mut read = 0;
-        while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, read as u64)? {
-                0 => break,
-                more => read += more,
-            }
-        }
-        into.truncate(read);
-        Ok(())
+    /// The file system cannot read it; [`ErrorKind::UnexpectedEof`]: it was in memory that is gone.
+    pub(super) fn read(
+        &self,
+        want: usize,
+        into: &mut Vec<u8>,
+        aside: &mut Aside,
+    ) -> std::io::Result<()> {
+        let (memory, area, user) = match &self.bytes {
+            Bytes::File(file) => return copy(file, 0, want, into),
+            Bytes::Memory { memory, area, user } => (Arc::clone(memory), *area, *user),
+        };
+        let mut bytes = std::mem::take(into);
+        let (bytes, read) = aside
+            .run(user, move || {
+                let read = copy(&memory, area.start, want.min(area.size), &mut bytes);
+                (bytes, read)
+            })
+            .ok_or_else(|| {
+                Error::new(ErrorKind::TimedOut, "a process of its user does not answer")
+            })?;
+        *into = bytes;
+        // The kernel has no bytes of a memory that nobody uses.
+        let gone = read.is_ok() && into.is_empty();
+        if gone { Err(ErrorKind::UnexpectedEof.into()) } else { read }
     }
+}
+
+fn copy(file: &File, at: u64, want: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
+    into.resize(want, 0);
+    let mut read = 0;
+    while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at.saturating_add(read as u64))? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    into.truncate(read);
+    Ok(())
 }
 
 /// The region that a process has mapped: by its mapping, which works when its name is gone, or by
@@ -112,6 +154,47 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
         "its file was removed, and the PMDA may not look at its mapping: run the PMDA as root, or give it \
          CAP_CHECKPOINT_RESTORE",
     )))
+}
+
+/// What tells a memory from others of the process: the address at which its library was loaded.
+pub(super) const fn loaded(library: &Mapping) -> Mapped {
+    (library.device, library.range.0)
+}
+
+/// The region in the memory of a process, which shows only its map of itself. `None`: it has none.
+pub(super) fn open_memory(glance: &Glance, library: &Mapping) -> Result<Option<Region>, Closed> {
+    let (process, user) = (glance.process(), glance.status().uid);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let memory = rustix::fs::openat(process.file(), "mem", flags, Mode::empty());
+    let memory = memory.map_err(|_| Closed::Denied)?;
+    // It is that of the program that runs now, which may be another one than was looked at.
+    let is_same = process.start() == Some(glance.stat().start)
+        && process.status().is_some_and(|status| status.uid == user)
+        && process.read_most("maps", MAPS).is_some_and(|maps| {
+            locate(&maps, glance.inner_pid()).library.as_ref() == Some(library)
+        });
+    if !is_same {
+        return Err(Closed::Refused("it executes another program"));
+    }
+    if !leaves_reserve(&memory) {
+        return Err(Closed::Refused("the limit of open files (ulimit -n) of the PMDA is reached"));
+    }
+    let memory = File::from(memory);
+    match find(&memory, library.range.0) {
+        Ok(area) => {
+            let (mapped, bytes) =
+                (loaded(library), Bytes::Memory { memory: memory.into(), area, user });
+            Ok(Some(Region { bytes, via: "memory", mapped, inode: mapped.1 }))
+        }
+        Err(Nowhere::Off) => Ok(None),
+        Err(Nowhere::Strange(why)) => Err(Closed::Refused(why)),
+    }
+}
+
+impl Memory for File {
+    fn read(&self, at: u64, into: &mut [u8]) -> usize {
+        self.read_at(into, at).unwrap_or_default()
+    }
 }
 
 fn named(process: &ProcDir, path: &Path) -> Result<OwnedFd, Errno> {
@@ -158,7 +241,7 @@ fn opened(
         return Err(Closed::Refused("the limit of open files (ulimit -n) of the PMDA is reached"));
     }
     let (mapped, inode) = ((area.device, area.inode), stat.stx_ino);
-    Ok(Region { file: File::from(file), via, mapped, inode })
+    Ok(Region { bytes: Bytes::File(file.into()), via, mapped, inode })
 }
 
 fn is_overlay(found: &OwnedFd, mounts: &[u8]) -> bool {
@@ -166,4 +249,73 @@ fn is_overlay(found: &OwnedFd, mounts: &[u8]) -> bool {
     let stat = rustix::fs::statx(found, "", flags, StatxFlags::BASIC_STATS);
     let device = stat.map(|stat| (stat.stx_dev_major, stat.stx_dev_minor));
     device.is_ok_and(|device| file_system(mounts, device) == Some(b"overlay"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::host::ProcFs;
+
+    fn of(pid: u32, at: u64, size: usize) -> Region {
+        let memory = Arc::new(File::open(format!("/proc/{pid}/mem")).unwrap());
+        let area = Area { start: at, size };
+        let bytes = Bytes::Memory { memory, area, user: 7 };
+        Region { bytes, via: "memory", mapped: ((0, 1), at), inode: at }
+    }
+
+    /// Where the first file of a process is mapped.
+    fn mapped(pid: u32) -> u64 {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        u64::from_str_radix(maps.split_once('-').unwrap().0, 16).unwrap()
+    }
+
+    #[test]
+    fn memory_is_read_until_it_is_gone() {
+        let mut command = Command::new("sh");
+        let mut shell = command
+            .args(["-c", "read -r line; exec sleep 1000"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = shell.id();
+        let proc = ProcFs::new("/proc".into()).open(pid).unwrap();
+        let comm = |name: &[u8]| {
+            while proc.stat().unwrap().comm != name {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        comm(b"sh");
+        let at = mapped(pid);
+        let mut aside = Aside::new(Duration::from_secs(60));
+        let region = of(pid, at, 4096);
+        let mut bytes = Vec::new();
+        region.read(64, &mut bytes, &mut aside).unwrap();
+        assert_eq!((bytes.len(), &bytes[..4]), (64, &b"\x7fELF"[..]));
+        region.read(1 << 20, &mut bytes, &mut aside).unwrap();
+        assert_eq!(bytes.len(), 4096, "no more than the region has");
+        for at in [0, 8, u64::MAX, 1 << 63] {
+            let error = of(pid, at, 64).read(64, &mut bytes, &mut aside).unwrap_err();
+            assert_ne!(error.kind(), ErrorKind::UnexpectedEof, "{at:x}");
+        }
+        // It has no library of this kind.
+        let library =
+            Mapping { range: (at, at + 4096), path: Box::default(), device: (0, 0), inode: 0 };
+        let glance = |pid| Glance::of(ProcFs::new("/proc".into()).open(pid).unwrap()).unwrap();
+        assert!(matches!(open_memory(&glance(pid), &library), Err(Closed::Refused(_))));
+        drop(shell.stdin.take());
+        comm(b"sleep");
+        let gone = |region: &Region, aside: &mut Aside| {
+            let error = region.read(64, &mut Vec::new(), aside).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        };
+        gone(&region, &mut aside);
+        let later = of(pid, mapped(pid), 4096);
+        later.read(64, &mut bytes, &mut aside).unwrap();
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        gone(&later, &mut aside);
+    }
 }
