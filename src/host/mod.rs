@@ -15,12 +15,14 @@ mod cgroup;
 mod discovery;
 mod files;
 mod finder;
+mod found;
 mod known;
 pub mod limits;
 mod scanner;
 mod sockets;
 mod table;
 mod text;
+mod usage;
 mod users;
 mod watches;
 
@@ -35,9 +37,11 @@ pub use cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
 use discovery::Discovery;
 pub use files::{ProcDir, ProcFs, folder, folder_in, path_of, ticks};
 pub use finder::{Finder, Glance, Interest, Look, Named, Visit};
+pub use found::Found;
 pub use known::{Known, Mapped, Program};
 pub use sockets::{Holding, Socket, holds, socket};
 pub use text::{ProcStat, ProcStatus, file_system};
+pub use usage::{Usage, most_files, open_files, usage};
 use users::Users;
 use watches::Watches;
 

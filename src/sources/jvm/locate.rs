@@ -21,11 +21,6 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// The name in /proc/PID/map_files.
-    pub(crate) fn map_file(&self) -> String {
-        format!("{:x}-{:x}", self.range.0, self.range.1)
-    }
-
     /// Of a region's file `hsperfdata_USER/N`, which is below /tmp of the process's root. Empty for
     /// other files.
     pub(crate) fn name(&self) -> &[u8] {

@@ -9,7 +9,9 @@ use super::finder::{Access, Waiting};
 use super::region::Region;
 use crate::clock::now;
 use crate::contract::{Peer, PeerMaker};
-use crate::host::{Aside, Host, Mapped, ProcDir, Program, cgroup_limits, path_of};
+use crate::host::{
+    Aside, Host, Mapped, ProcDir, Program, cgroup_limits, most_files, open_files, usage,
+};
 use crate::model::{Charge, Departure, HeapSize, Now};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::meter::{Bounds, Meter, State, Usage};
@@ -240,7 +242,7 @@ impl Process {
                     self.meter.read(buffer, age, at.monotonic, peer);
                 }
                 let (pid, start) = (self.meter.who().pid, self.meter.who().start);
-                if let Some(usage) = host.proc().open(pid).and_then(|dir| usage(&dir, start)) {
+                if let Some(usage) = host.proc().open(pid).and_then(|dir| figures(&dir, start)) {
                     self.meter.usage(&usage, peer);
                 }
             }
@@ -267,7 +269,7 @@ impl Process {
         let is_due = |each| always || self.ticks.wrapping_add(pid).is_multiple_of(each);
         if is_due(USAGE)
             && let Some(process) = host.proc().open(pid)
-            && let Some(usage) = usage(&process, start)
+            && let Some(usage) = figures(&process, start)
         {
             self.meter.usage(&usage, peer);
             if is_due(BOUNDS) {
@@ -342,78 +344,20 @@ fn used(host: &Host, who: &Who) -> Option<(u64, u64)> {
 }
 
 /// Figures of the very process that began then; `None`: it has ended.
-fn usage(process: &ProcDir, start: u64) -> Option<Usage> {
-    let stat = process.read("stat")?;
-    let status = process.read("status").unwrap_or_default();
-    let line = |key: &[u8]| {
-        let line = status.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key))?;
-        std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse::<u64>().ok()
-    };
-    let kib = |key| line(key).map(|kib| kib.saturating_mul(1024));
-    let (began, cpu) = times(&stat)?;
-    (began == start).then(|| Usage {
-        resident: kib(b"VmRSS:"),
-        swap: kib(b"VmSwap:"),
-        threads: line(b"Threads:"),
-        cpu,
-    })
-}
-
-/// Start in clock ticks, and user and system time in ns.
-fn times(stat: &[u8]) -> Option<(u64, (u64, u64))> {
-    // The name in parentheses can have blanks and parentheses; field 3 follows it.
-    let at = memchr::memrchr(b')', stat)?;
-    let mut fields = std::str::from_utf8(stat.get(at + 1..)?).ok()?.split_ascii_whitespace();
-    let user: u64 = fields.nth(11)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    let start: u64 = fields.nth(6)?.parse().ok()?;
-    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some((start, (user.saturating_mul(tick), system.saturating_mul(tick))))
+fn figures(process: &ProcDir, start: u64) -> Option<Usage> {
+    let crate::host::Usage { resident, swap, threads, cpu } = usage(process, start)?;
+    Some(Usage { resident, swap, threads, cpu })
 }
 
 /// Limits and open files of a process.
 fn bounds(process: &ProcDir) -> Bounds {
-    let limits = process.read("limits").unwrap_or_default();
-    let soft = String::from_utf8_lossy(&limits).lines().find_map(|line| {
-        line.strip_prefix("Max open files")?.split_ascii_whitespace().next()?.parse().ok()
-    });
     let group = cgroup_limits(process);
     Bounds {
         memory: group.memory,
         memory_usage: group.usage,
         oom_kills: group.oom_kills,
         cpus: group.cpus,
-        files: files(process),
-        files_limit: soft,
-    }
-}
-
-/// Open files: the size of the folder since Linux 6.2, before that its entries.
-fn files(process: &ProcDir) -> Option<u64> {
-    let flags = rustix::fs::AtFlags::empty();
-    let stat = rustix::fs::statat(process.file(), "fd", flags).ok()?;
-    match u64::try_from(stat.st_size).ok()? {
-        0 => {
-            let path = path_of(process.file()).join("fd");
-            Some(std::fs::read_dir(path).ok()?.count() as u64)
-        }
-        known => Some(known),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::ProcFs;
-
-    #[test]
-    fn this_process_has_all_of_it() {
-        let process = ProcFs::new("/proc".into()).open(std::process::id()).unwrap();
-        let start = process.start().unwrap();
-        let usage = usage(&process, start).unwrap();
-        assert!(usage.resident > Some(1 << 20) && usage.threads >= Some(1));
-        assert_eq!(super::usage(&process, start + 1), None, "another one with this id");
-        let bounds = bounds(&process);
-        assert!(bounds.files >= Some(3) && bounds.files_limit > Some(3), "{bounds:?}");
+        files: open_files(process),
+        files_limit: most_files(process),
     }
 }
