@@ -28,8 +28,6 @@ pub(crate) const PROGRAM: usize = 64;
 pub(crate) const PROCESSES: usize = 4_000;
 /// Processes of which a report waits while a reading hangs: each may have an open file. Others are found again.
 pub(crate) const REPORTS: usize = PROCESSES;
-/// Bytes of a path of a mapping: the kernel's PATH_MAX.
-pub(crate) const PATH: usize = 4096;
 /// Bytes of a command line.
 pub(crate) const COMMAND: u64 = 64 << 10;
 /// Characters of a command line that are shown: as many as a JVM keeps of it.

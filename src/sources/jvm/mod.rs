@@ -18,11 +18,9 @@
 
 mod command;
 mod config;
-mod elf;
 #[cfg(feature = "agent")]
 mod io;
 mod limits;
-mod locate;
 mod memory;
 mod meter;
 mod metrics;

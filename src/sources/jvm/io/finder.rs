@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::locate::{Absence, Located, locate};
 use super::region::{Closed, Region, loaded, open, open_memory};
 use crate::host::{
     self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container, ticks,
 };
 use crate::sources::jvm::command::{Start, variable};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::locate::{Absence, Located, locate};
 use crate::sources::jvm::state::{Hints, Who, of_command_line};
 
 /// The look at which what a process that began a moment ago has is its own, and complete.

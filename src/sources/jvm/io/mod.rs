@@ -2,6 +2,7 @@
 
 mod finder;
 mod live;
+mod locate;
 mod region;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -12,12 +12,11 @@ use pmda::process::leaves_reserve;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::locate::{locate, name};
 use crate::host::limits::MAPS;
-use crate::host::{Aside, Found, Glance, Mapped};
-use crate::sources::jvm::elf::Memory;
+use crate::host::{Aside, Found, Glance, Mapped, Mapping};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::locate::{Mapping, locate};
-use crate::sources::jvm::memory::{Area, Nowhere, find};
+use crate::sources::jvm::memory::{Area, Memory, Nowhere, find};
 use crate::sources::jvm::wire::PROLOGUE;
 
 /// A region that is open. In a file it stays readable when its name is gone and when the process has ended; in
@@ -115,8 +114,8 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
     }
     let mut refused = None;
     // As printed, which has the path of a chroot in front, and as the process sees it.
-    let name = [b"/tmp/", area.name()].concat();
-    for path in [&area.path[..], &name] {
+    let in_tmp = [b"/tmp/", name(&area.path)].concat();
+    for path in [&area.path[..], &in_tmp] {
         let found = match Found::named(process, Path::new(std::ffi::OsStr::from_bytes(path))) {
             Ok(found) => found,
             Err(Errno::ACCESS | Errno::PERM) => return Err(Closed::Denied),
@@ -148,7 +147,10 @@ pub(super) fn open_memory(glance: &Glance, library: &Mapping) -> Result<Option<R
     let (process, user) = (glance.process(), glance.status().uid);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let memory = rustix::fs::openat(process.file(), "mem", flags, Mode::empty());
-    let memory = memory.map_err(|_| Closed::Denied)?;
+    let memory = memory.map_err(|e| match e {
+        Errno::ACCESS | Errno::PERM => Closed::Denied,
+        _ => Closed::Refused("it cannot be opened"),
+    })?;
     // It is that of the program that runs now, which may be another one than was looked at.
     let is_same = process.start() == Some(glance.stat().start)
         && process.status().is_some_and(|status| status.uid == user)
@@ -209,6 +211,7 @@ fn opened(
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
@@ -232,18 +235,14 @@ mod tests {
     fn memory_is_read_until_it_is_gone() {
         let mut command = Command::new("sh");
         let mut shell = command
-            .args(["-c", "read -r line; exec sleep 1000"])
+            .args(["-c", "echo; read -r line; exec sleep 1000"])
             .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let pid = shell.id();
         let proc = ProcFs::new("/proc".into()).open(pid).unwrap();
-        let comm = |name: &[u8]| {
-            while proc.stat().unwrap().comm != name {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        };
-        comm(b"sh");
+        shell.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let at = mapped(pid);
         let mut aside = Aside::new(Duration::from_secs(60));
         let region = of(pid, at, 4096);
@@ -262,14 +261,15 @@ mod tests {
         let glance = |pid| Glance::of(ProcFs::new("/proc".into()).open(pid).unwrap()).unwrap();
         assert!(matches!(open_memory(&glance(pid), &library), Err(Closed::Refused(_))));
         drop(shell.stdin.take());
-        comm(b"sleep");
+        while proc.stat().unwrap().comm != b"sleep" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let gone = |region: &Region, aside: &mut Aside| {
             let error = region.read(64, &mut Vec::new(), aside).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
         };
         gone(&region, &mut aside);
         let later = of(pid, mapped(pid), 4096);
-        later.read(64, &mut bytes, &mut aside).unwrap();
         shell.kill().unwrap();
         shell.wait().unwrap();
         gone(&later, &mut aside);

@@ -1,4 +1,6 @@
-//! What a process uses, by /proc: memory, threads, processor time, open files.
+//! What a process uses, by /proc: memory, threads, processor time, open files; and what it may use.
+
+pub(super) mod cgroup;
 
 use super::files::{ProcDir, path_of};
 
@@ -71,8 +73,8 @@ pub fn most_files(process: &ProcDir) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::files::ProcFs;
     use super::*;
+    use crate::host::ProcFs;
 
     #[test]
     fn this_process_has_all_of_it() {

@@ -1,7 +1,11 @@
 //! Where the region of a JVM without a file is in its memory: HotSpot exports a table of its static fields for its
 //! serviceability agent (docs/protocols/jvm-hsperfdata.md 1.7). Each number and pointer of it may be a lie.
 
-use super::elf::{Library, Memory, nth};
+mod elf;
+
+pub(crate) use elf::Memory;
+use elf::{Library, nth};
+
 use super::limits;
 use super::wire::PROLOGUE;
 
@@ -110,5 +114,4 @@ fn fields(memory: &impl Memory, table: u64, layout: &Layout) -> Option<(u64, u64
 }
 
 #[cfg(test)]
-#[path = "memory_tests.rs"]
 mod tests;
