@@ -13,7 +13,7 @@ crate::section! {
     #[serde(deserialize_with = "units::names::<_, 256, 200>")]
     processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
 
-    /// JVMs that have no file of performance data, as with -XX:+PerfDisableSharedMem, are read from their memory: as root, or with CAP_SYS_PTRACE.
+    /// JVMs that have no file of performance data, as with -XX:+PerfDisableSharedMem, are read from their memory: as root, or with CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE.
     memory: bool = false, "false", "true or false";
 }
 

@@ -19,8 +19,11 @@ use crate::sources::jvm::state::{Hints, Who, of_command_line};
 
 /// The look at which what a process that began a moment ago has is its own, and complete.
 const STARTED: u8 = 3;
+/// Rights that a reading of memory needs: /proc/PID/mem has mode 0600.
+const NEEDS: &str = "needs CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
 /// How others can be read.
-const BY_MEMORY: &str = "jvm.memory = true and CAP_SYS_PTRACE read it all the same";
+const BY_MEMORY: &str = "jvm.memory = true reads it all the same, as root or with CAP_DAC_READ_SEARCH and \
+     CAP_SYS_PTRACE";
 
 /// Whether the performance data of a process can be read.
 #[derive(Debug)]
@@ -292,9 +295,7 @@ impl Shared {
                 match open_memory(glance, library) {
                     Ok(Some(region)) => Access::Open(region),
                     Ok(None) => Access::Off(Absence::Off.to_string()),
-                    Err(Closed::Denied) => Access::Denied(format!(
-                        "{absence}; jvm.memory needs CAP_SYS_PTRACE to read it"
-                    )),
+                    Err(Closed::Denied) => Access::Denied(format!("{absence}; jvm.memory {NEEDS}")),
                     Err(Closed::Refused(why)) => {
                         Access::Off(format!("{absence}; in its memory: {why}"))
                     }
