@@ -1,6 +1,18 @@
-/** Works for some seconds as its standard input says: each line is a number of rounds, after which it says what it did. */
+import java.lang.management.ManagementFactory;
+
+/** Works for some seconds as its standard input says: each line is a number of rounds, after which it says what its beans say. */
 public class Churn {
     static volatile Object kept;
+
+    /** Collections, classes that were loaded, threads that were started. */
+    static String figures() {
+        long collections = 0;
+        for (var bean : ManagementFactory.getGarbageCollectorMXBeans()) {
+            collections += bean.getCollectionCount();
+        }
+        return collections + " " + ManagementFactory.getClassLoadingMXBean().getTotalLoadedClassCount() + " "
+            + ManagementFactory.getThreadMXBean().getTotalStartedThreadCount();
+    }
 
     public static void main(String[] arguments) throws Exception {
         java.util.Scanner in = new java.util.Scanner(System.in);
@@ -15,7 +27,7 @@ public class Churn {
                 thread.join();
             }
             System.gc();
-            System.out.println("done");
+            System.out.println("done " + figures());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Looks that may not come back, in a thread that can be left behind: the memory map of a process
+//! Looks at a process that may not come back, in a thread that can be left behind: the memory map of a process
 //! that waits for a file system of its user's making is locked as long as that likes.
 
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -11,7 +11,7 @@ type Work = Box<dyn FnOnce() + Send>;
 
 /// A thread for looks, and those that have been left behind.
 #[derive(Debug)]
-pub(super) struct Aside {
+pub struct Aside {
     patience: Duration,
     worker: Option<Worker>,
     /// The user whose process each is at.
@@ -35,13 +35,14 @@ impl Worker {
 
 impl Aside {
     /// Waits so long for each answer.
-    pub(super) const fn new(patience: Duration) -> Self {
+    #[must_use]
+    pub const fn new(patience: Duration) -> Self {
         Self { patience, worker: None, left: Vec::new() }
     }
 
     /// What a look finds at a process of this user. `None`: it has not come back, or another one at that
     /// user's processes has not yet, whoever looked; these are looked at again when it has.
-    pub(super) fn run<T: Send + 'static>(
+    pub fn run<T: Send + 'static>(
         &mut self,
         user: u32,
         work: impl FnOnce() -> T + Send + 'static,
@@ -71,7 +72,8 @@ impl Aside {
     }
 
     /// Looks that have not come back.
-    pub(super) fn hanging(&self) -> usize {
+    #[must_use]
+    pub const fn hanging(&self) -> usize {
         self.left.len()
     }
 }

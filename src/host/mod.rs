@@ -11,16 +11,18 @@
 //! A source adds a [`Finder`]: `examples/toy/io.rs` has the smallest one.
 
 mod aside;
-mod cgroup;
 mod discovery;
 mod files;
 mod finder;
+mod found;
 mod known;
 pub mod limits;
+mod maps;
 mod scanner;
 mod sockets;
 mod table;
 mod text;
+mod usage;
 mod users;
 mod watches;
 
@@ -30,13 +32,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::CWD;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-pub use cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
+pub use aside::Aside;
 use discovery::Discovery;
 pub use files::{ProcDir, ProcFs, folder, folder_in, path_of, ticks};
 pub use finder::{Finder, Glance, Interest, Look, Named, Visit};
+pub use found::Found;
 pub use known::{Known, Mapped, Program};
+pub use maps::{Line, Mapping, lines};
 pub use sockets::{Holding, Socket, holds, socket};
 pub use text::{ProcStat, ProcStatus, file_system};
+pub use usage::cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
+pub use usage::{Usage, most_files, open_files, usage};
 use users::Users;
 use watches::Watches;
 

@@ -12,6 +12,9 @@ crate::section! {
     /// Names of processes that are instances and are read, with `*`: services, jars, main classes.
     #[serde(deserialize_with = "units::names::<_, 256, 200>")]
     processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
+
+    /// JVMs that have no file of performance data, as with -XX:+PerfDisableSharedMem, are read from their memory: as root, or with CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE.
+    memory: bool = false, "false", "true or false";
 }
 
 impl Config {
@@ -19,7 +22,11 @@ impl Config {
     pub(super) fn describe(&self) -> Vec<String> {
         vec![match (self.discover, self.processes.as_slice()) {
             (false, _) => "looks for no processes".to_owned(),
-            (true, names) => format!("looks for processes {}", names.join(", ")),
+            (true, names) => {
+                let memory =
+                    if self.memory { "; reads those without a file from memory" } else { "" };
+                format!("looks for processes {}{memory}", names.join(", "))
+            }
         }]
     }
 }

@@ -28,8 +28,6 @@ pub(crate) const PROGRAM: usize = 64;
 pub(crate) const PROCESSES: usize = 4_000;
 /// Processes of which a report waits while a reading hangs: each may have an open file. Others are found again.
 pub(crate) const REPORTS: usize = PROCESSES;
-/// Bytes of a path of a mapping: the kernel's PATH_MAX.
-pub(crate) const PATH: usize = 4096;
 /// Bytes of a command line.
 pub(crate) const COMMAND: u64 = 64 << 10;
 /// Characters of a command line that are shown: as many as a JVM keeps of it.
@@ -42,3 +40,14 @@ pub(crate) const MOUNTS: u64 = 1 << 20;
 pub(crate) const STARTING: Duration = Duration::from_secs(10);
 /// Time after which what a JVM says of itself is complete.
 pub(crate) const COMPLETE: Duration = Duration::from_millis(1_500);
+/// Rows of the table in which HotSpot tells of its fields, some 3,000 of 48 bytes.
+pub(crate) const ROWS: usize = 20_000;
+/// Bytes of a row.
+pub(crate) const ROW: usize = 256;
+/// Rows that are read at once.
+pub(crate) const ROWS_AT_ONCE: usize = 500;
+/// Time that a reading of a process's memory may take: that of a user's making can hold it up as long as it likes.
+pub(crate) const MEMORY_TIME: Duration = Duration::from_millis(500);
+/// Readings after which a process is unread whose memory is gone: it has ended, or executes another program, and
+/// is found so.
+pub(crate) const LOST: u8 = 10;

@@ -16,11 +16,12 @@
     allow(dead_code, unused_imports, reason = "for tasks of the agent")
 )]
 
+mod command;
 mod config;
 #[cfg(feature = "agent")]
 mod io;
 mod limits;
-mod locate;
+mod memory;
 mod meter;
 mod metrics;
 mod rows;

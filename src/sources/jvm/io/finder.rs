@@ -3,18 +3,27 @@
 //! have ended, but not which.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::region::{Closed, Region, open};
+use super::locate::{Absence, Located, locate};
+use super::region::{Closed, Region, loaded, open, open_memory};
 use crate::host::{
     self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container, ticks,
 };
+use crate::sources::jvm::command::{Start, variable};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::locate::{Absence, Located, Mapping, Start, locate, variable};
 use crate::sources::jvm::state::{Hints, Who, of_command_line};
+
+/// The look at which what a process that began a moment ago has is its own, and complete.
+const STARTED: u8 = 3;
+/// Rights that a reading of memory needs: /proc/PID/mem has mode 0600.
+const NEEDS: &str = "needs CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
+/// How others can be read.
+const BY_MEMORY: &str = "jvm.memory = true reads it all the same, as root or with CAP_DAC_READ_SEARCH and \
+     CAP_SYS_PTRACE";
 
 /// Whether the performance data of a process can be read.
 #[derive(Debug)]
@@ -161,6 +170,8 @@ struct Shared {
     /// Since when it looks, in clock ticks since boot: processes that began later are new. What was shown of
     /// the others before has been counted.
     began: AtomicU64,
+    /// `jvm.memory`
+    memory: AtomicBool,
     /// The JVMs.
     known: Known<Shown>,
     reports: Arc<Reports>,
@@ -169,7 +180,8 @@ struct Shared {
 impl Finder {
     pub(super) fn new(host: Arc<Host>, reports: Arc<Reports>) -> Self {
         let began = AtomicU64::new(ticks());
-        Self(Arc::new(Shared { host, began, known: Known::default(), reports }))
+        let (memory, known) = (AtomicBool::new(false), Known::default());
+        Self(Arc::new(Shared { host, began, memory, known, reports }))
     }
 
     /// Sets whether it looks.
@@ -178,6 +190,11 @@ impl Finder {
             self.0.began.store(ticks(), Ordering::Relaxed);
         }
         self.known().activate(active);
+    }
+
+    /// Sets whether JVMs without a file are read.
+    pub(super) fn read_memory(&self, memory: bool) {
+        self.0.memory.store(memory, Ordering::Relaxed);
     }
 
     /// The JVMs that are known.
@@ -191,6 +208,14 @@ impl Finder {
         // After the reports were taken: what ends from now on is told once more.
         let alive = reports.ended.then(|| self.known().starts());
         (reports, alive)
+    }
+
+    /// What was open of a process is not any more: at the next look it is opened again.
+    pub(super) fn lost(&self, pid: u32, start: u64) {
+        if let Some(mut shown) = self.known().get(pid, start) {
+            shown.program.file = None;
+            self.known().tell_again(pid, start, shown, || {});
+        }
     }
 
     /// What was told of a process was not taken: it will be told again.
@@ -222,11 +247,68 @@ impl Shared {
 
     /// The region that is open already: it stays readable when its name is gone, and is not opened again. A
     /// program that is another one may have a file of the same number.
-    fn kept(&self, who: &Who, area: Option<&Mapping>) -> Option<Access> {
-        let area = area?;
-        let kept = Access::Kept((area.device, area.inode));
+    fn kept(&self, who: &Who, located: &Located) -> Option<Access> {
+        let kept = match (&located.area, &located.library) {
+            (Some(area), _) => Access::Kept((area.device, area.inode)),
+            (None, Some(library)) if self.memory() => Access::Kept(loaded(library)),
+            (None, _) => return None,
+        };
         let known = self.known.get(who.pid, who.start)?;
         (known.program == kept.program(who)).then_some(kept)
+    }
+
+    /// Whether a process can be read. `None`: it is no JVM, as far as this user can see; `Some(None)`: it is
+    /// one that may only be starting.
+    fn access(
+        &self,
+        glance: &Glance,
+        located: Option<&Located>,
+        start: Start<'_>,
+        look: u8,
+    ) -> Option<Option<Access>> {
+        let uid = glance.status().uid;
+        let denied = || Access::Denied(Absence::Denied { user: self.host.user(uid) }.to_string());
+        let Some(located) = located else {
+            // Its files are hidden from this user: its name is all there is.
+            let program = start.command.split(|&b| b == 0).next().unwrap_or_default();
+            let java = glance.stat().comm == b"java" || program.ends_with(b"/java");
+            return java.then(|| Some(denied()));
+        };
+        if let Some(area) = located.area.as_ref().filter(|_| !located.openj9) {
+            return Some(Some(match open(glance, area) {
+                Ok(region) => Access::Open(region),
+                Err(Closed::Denied) => denied(),
+                Err(Closed::Refused(why)) => Access::Off(why.to_owned()),
+            }));
+        }
+        let absence = Absence::of(located, start, uid)?;
+        let access = match &located.library {
+            // Between fork and exec a child has what its parent has mapped.
+            _ if matches!(absence, Absence::Other(_)) => return None,
+            // Its region may not be there yet.
+            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => return Some(None),
+            Some(library) if absence.is_private() && self.memory() => {
+                // So has it in memory.
+                if look < STARTED {
+                    return Some(None);
+                }
+                match open_memory(glance, library) {
+                    Ok(Some(region)) => Access::Open(region),
+                    Ok(None) => Access::Off(Absence::Off.to_string()),
+                    Err(Closed::Denied) => Access::Denied(format!("{absence}; jvm.memory {NEEDS}")),
+                    Err(Closed::Refused(why)) => {
+                        Access::Off(format!("{absence}; in its memory: {why}"))
+                    }
+                }
+            }
+            Some(_) if absence.is_private() => Access::Off(format!("{absence}; {BY_MEMORY}")),
+            _ => Access::Off(absence.to_string()),
+        };
+        Some(Some(access))
+    }
+
+    fn memory(&self) -> bool {
+        self.memory.load(Ordering::Relaxed)
     }
 
     fn who(&self, glance: &Glance, start: Start<'_>) -> Who {
@@ -279,9 +361,9 @@ impl host::Finder for Finder {
         let environment = process.read_most("environ", limits::ENVIRONMENT).unwrap_or_default();
         let texts = Start { command: &command, environment: &environment };
         let who = shared.who(glance, texts);
-        let area = located.as_ref().and_then(|located| located.area.as_ref());
-        let kept = shared.kept(&who, area).map(|kept| Some(Some(kept)));
-        let look = || access(glance, located.as_ref(), texts, visit.number, &shared.host);
+        let kept = located.as_ref().and_then(|located| shared.kept(&who, located));
+        let kept = kept.map(|kept| Some(Some(kept)));
+        let look = || shared.access(glance, located.as_ref(), texts, visit.number);
         let Some(access) = kept.unwrap_or_else(look) else { return none(shared) };
         let interest = match access {
             Some(Access::Open(_) | Access::Kept(_)) => Interest::Seldom,
@@ -299,39 +381,6 @@ impl host::Finder for Finder {
 
     fn named(&self, _: &[u8]) -> Option<Named> {
         None
-    }
-}
-
-/// Whether a process can be read. `None`: it is no JVM, as far as this user can see; `Some(None)`: it is
-/// one that may only be starting.
-fn access(
-    glance: &Glance,
-    located: Option<&Located>,
-    start: Start<'_>,
-    look: u8,
-    host: &Host,
-) -> Option<Option<Access>> {
-    let uid = glance.status().uid;
-    let denied = || Access::Denied(Absence::Denied { user: host.user(uid) }.to_string());
-    let Some(located) = located else {
-        // Its files are hidden from this user: its name is all there is.
-        let program = start.command.split(|&b| b == 0).next().unwrap_or_default();
-        let java = glance.stat().comm == b"java" || program.ends_with(b"/java");
-        return java.then(|| Some(denied()));
-    };
-    if let Some(area) = located.area.as_ref().filter(|_| !located.openj9) {
-        return Some(Some(match open(glance, area) {
-            Ok(region) => Access::Open(region),
-            Err(Closed::Denied) => denied(),
-            Err(Closed::Refused(why)) => Access::Off(why.to_owned()),
-        }));
-    }
-    match Absence::of(located, start, uid)? {
-        // Between fork and exec a child has what its parent has mapped.
-        Absence::Other(_) => None,
-        // Its region may not be there yet.
-        Absence::NoFile { .. } if look < 3 => Some(None),
-        absence => Some(Some(Access::Off(absence.to_string()))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The JVMs that are known: reads their performance data, and what /proc and their control groups have of them.
 
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,9 @@ use super::finder::{Access, Waiting};
 use super::region::Region;
 use crate::clock::now;
 use crate::contract::{Peer, PeerMaker};
-use crate::host::{Host, ProcDir, Program, cgroup_limits, path_of};
+use crate::host::{
+    Aside, Host, Mapped, ProcDir, Program, cgroup_limits, most_files, open_files, usage,
+};
 use crate::model::{Charge, Departure, HeapSize, Now};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::meter::{Bounds, Meter, State, Usage};
@@ -20,6 +23,8 @@ const AGAIN: u8 = 10;
 /// Readings between two looks at what /proc has, and at limits and open files.
 const USAGE: u32 = 5;
 const BOUNDS: u32 = 20;
+/// A file that no program has.
+const NO_FILE: Mapped = ((0, 0), 0);
 const ENDED: &str = "the process has ended";
 const ANOTHER: &str = "the process executes another program";
 const RENAMED: &str = "its name is another one now";
@@ -35,7 +40,14 @@ pub(super) struct Live {
     turned_away: HashSet<u32>,
     full: LogThrottle,
     charge: Charge,
+    reading: Reading,
+}
+
+/// What a reading needs.
+struct Reading {
     buffer: Vec<u8>,
+    /// Reads the memory of processes.
+    aside: Aside,
 }
 
 #[derive(Default)]
@@ -53,6 +65,8 @@ struct Process {
     refused: u8,
     /// It has ended: all is read once more.
     last: bool,
+    /// Readings since its memory was gone.
+    lost: u8,
 }
 
 impl Live {
@@ -65,7 +79,7 @@ impl Live {
             turned_away: HashSet::new(),
             full: LogThrottle::default(),
             charge,
-            buffer: Vec::new(),
+            reading: Reading { buffer: Vec::new(), aside: Aside::new(limits::MEMORY_TIME) },
         }
     }
 
@@ -131,7 +145,7 @@ impl Live {
         let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
         process.program.seen(program);
         process.access(access);
-        process.tick(&self.host, &self.maker, &self.patterns, &mut self.buffer);
+        process.tick(&self.host, &self.maker, &self.patterns, &mut self.reading);
     }
 
     fn room(&self) -> usize {
@@ -147,12 +161,22 @@ impl Live {
         again
     }
 
+    /// Processes whose memory is gone since the last time, with their starts.
+    pub(super) fn lost(&mut self) -> Vec<(u32, u64)> {
+        let lost = self.read.iter_mut().filter(|(_, process)| process.lost == 1);
+        lost.map(|(pid, process)| {
+            process.lost += 1;
+            (*pid, process.meter.who().start)
+        })
+        .collect()
+    }
+
     /// What was known by this id is no longer. Returns the processor time that it has counted.
     fn gone(&mut self, pid: u32, why: &'static str) -> Option<(u64, u64)> {
         let mut process = self.read.remove(&pid)?;
         // The region outlives the process, with all that it has counted.
         process.last = true;
-        process.tick(&self.host, &self.maker, &self.patterns, &mut self.buffer);
+        process.tick(&self.host, &self.maker, &self.patterns, &mut self.reading);
         let counted = process.meter.processor_time();
         process.end(why);
         counted
@@ -160,13 +184,13 @@ impl Live {
 
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
-        let Self { host, maker, patterns, buffer, .. } = self;
-        self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, buffer));
+        let Self { host, maker, patterns, reading, .. } = self;
+        self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, reading));
         // One that is large is seldom read.
-        buffer.shrink_to(limits::LARGE);
+        reading.buffer.shrink_to(limits::LARGE);
         let processes: usize =
             self.read.values().map(|process| size_of::<Meter>() + process.meter.heap_size()).sum();
-        self.charge.set(processes + self.buffer.capacity());
+        self.charge.set(processes + self.reading.buffer.capacity());
     }
 
     /// Ends all without a fault.
@@ -181,6 +205,7 @@ impl Process {
     }
 
     fn access(&mut self, access: Access) {
+        self.lost = 0;
         match access {
             Access::Kept(_) => {}
             Access::Open(region) => {
@@ -198,10 +223,11 @@ impl Process {
         self.meter.unread(state);
     }
 
-    fn tick(&mut self, host: &Host, maker: &PeerMaker, patterns: &[String], buffer: &mut Vec<u8>) {
+    fn tick(&mut self, host: &Host, maker: &PeerMaker, patterns: &[String], reading: &mut Reading) {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
-        let read = self.copy(buffer);
+        let read = self.copy(reading);
+        let buffer = &reading.buffer;
         if self.peer.is_none() || self.meter.is_renamed() {
             if read {
                 self.meter.learn(buffer, age);
@@ -216,7 +242,7 @@ impl Process {
                     self.meter.read(buffer, age, at.monotonic, peer);
                 }
                 let (pid, start) = (self.meter.who().pid, self.meter.who().start);
-                if let Some(usage) = host.proc().open(pid).and_then(|dir| usage(&dir, start)) {
+                if let Some(usage) = host.proc().open(pid).and_then(|dir| figures(&dir, start)) {
                     self.meter.usage(&usage, peer);
                 }
             }
@@ -243,7 +269,7 @@ impl Process {
         let is_due = |each| always || self.ticks.wrapping_add(pid).is_multiple_of(each);
         if is_due(USAGE)
             && let Some(process) = host.proc().open(pid)
-            && let Some(usage) = usage(&process, start)
+            && let Some(usage) = figures(&process, start)
         {
             self.meter.usage(&usage, peer);
             if is_due(BOUNDS) {
@@ -256,7 +282,14 @@ impl Process {
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.
-    fn copy(&mut self, buffer: &mut Vec<u8>) -> bool {
+    fn copy(&mut self, Reading { buffer, aside }: &mut Reading) -> bool {
+        if self.lost > 0 {
+            self.lost = self.lost.saturating_add(1);
+            if self.lost == limits::LOST {
+                let why = "its memory is gone, and what it executes now is not read";
+                self.unread(State::Refused(why.to_owned()));
+            }
+        }
         let Some(region) = &self.region else { return false };
         let rests = self.meter.want() > limits::LARGE
             && !self.last
@@ -265,12 +298,16 @@ impl Process {
         if rests {
             return false;
         }
-        let mut read = region.read(self.meter.want(), buffer);
+        let mut read = region.read(self.meter.want(), buffer, aside);
         // Its size is known by its begin, and it grows.
         if read.is_ok() && self.meter.needs_more(buffer) {
-            read = region.read(self.meter.want(), buffer);
+            read = region.read(self.meter.want(), buffer, aside);
         }
-        if let Err(e) = &read {
+        if read.as_ref().is_err_and(|e| e.kind() == ErrorKind::UnexpectedEof) {
+            // What it executes now is another program, even if that looks the same.
+            (self.region, self.lost) = (None, 1);
+            self.program.file = Some(NO_FILE);
+        } else if let Err(e) = &read {
             // It may be again: it stays open.
             self.meter.unread(State::Refused(format!("its performance data cannot be read: {e}")));
         }
@@ -307,78 +344,20 @@ fn used(host: &Host, who: &Who) -> Option<(u64, u64)> {
 }
 
 /// Figures of the very process that began then; `None`: it has ended.
-fn usage(process: &ProcDir, start: u64) -> Option<Usage> {
-    let stat = process.read("stat")?;
-    let status = process.read("status").unwrap_or_default();
-    let line = |key: &[u8]| {
-        let line = status.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key))?;
-        std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse::<u64>().ok()
-    };
-    let kib = |key| line(key).map(|kib| kib.saturating_mul(1024));
-    let (began, cpu) = times(&stat)?;
-    (began == start).then(|| Usage {
-        resident: kib(b"VmRSS:"),
-        swap: kib(b"VmSwap:"),
-        threads: line(b"Threads:"),
-        cpu,
-    })
-}
-
-/// Start in clock ticks, and user and system time in ns.
-fn times(stat: &[u8]) -> Option<(u64, (u64, u64))> {
-    // The name in parentheses can have blanks and parentheses; field 3 follows it.
-    let at = memchr::memrchr(b')', stat)?;
-    let mut fields = std::str::from_utf8(stat.get(at + 1..)?).ok()?.split_ascii_whitespace();
-    let user: u64 = fields.nth(11)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    let start: u64 = fields.nth(6)?.parse().ok()?;
-    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some((start, (user.saturating_mul(tick), system.saturating_mul(tick))))
+fn figures(process: &ProcDir, start: u64) -> Option<Usage> {
+    let crate::host::Usage { resident, swap, threads, cpu } = usage(process, start)?;
+    Some(Usage { resident, swap, threads, cpu })
 }
 
 /// Limits and open files of a process.
 fn bounds(process: &ProcDir) -> Bounds {
-    let limits = process.read("limits").unwrap_or_default();
-    let soft = String::from_utf8_lossy(&limits).lines().find_map(|line| {
-        line.strip_prefix("Max open files")?.split_ascii_whitespace().next()?.parse().ok()
-    });
     let group = cgroup_limits(process);
     Bounds {
         memory: group.memory,
         memory_usage: group.usage,
         oom_kills: group.oom_kills,
         cpus: group.cpus,
-        files: files(process),
-        files_limit: soft,
-    }
-}
-
-/// Open files: the size of the folder since Linux 6.2, before that its entries.
-fn files(process: &ProcDir) -> Option<u64> {
-    let flags = rustix::fs::AtFlags::empty();
-    let stat = rustix::fs::statat(process.file(), "fd", flags).ok()?;
-    match u64::try_from(stat.st_size).ok()? {
-        0 => {
-            let path = path_of(process.file()).join("fd");
-            Some(std::fs::read_dir(path).ok()?.count() as u64)
-        }
-        known => Some(known),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::ProcFs;
-
-    #[test]
-    fn this_process_has_all_of_it() {
-        let process = ProcFs::new("/proc".into()).open(std::process::id()).unwrap();
-        let start = process.start().unwrap();
-        let usage = usage(&process, start).unwrap();
-        assert!(usage.resident > Some(1 << 20) && usage.threads >= Some(1));
-        assert_eq!(super::usage(&process, start + 1), None, "another one with this id");
-        let bounds = bounds(&process);
-        assert!(bounds.files >= Some(3) && bounds.files_limit > Some(3), "{bounds:?}");
+        files: open_files(process),
+        files_limit: most_files(process),
     }
 }

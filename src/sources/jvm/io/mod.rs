@@ -2,6 +2,7 @@
 
 mod finder;
 mod live;
+mod locate;
 mod region;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -145,6 +146,10 @@ impl Task {
             return self.place.look_again();
         }
         self.live = live;
+        for (pid, start) in self.live.as_mut().map(Live::lost).unwrap_or_default() {
+            self.finder.lost(pid, start);
+            self.place.again(pid);
+        }
         for pid in self.live.as_mut().map(Live::again).unwrap_or_default() {
             self.finder.forget(pid);
             self.place.again(pid);
@@ -153,6 +158,7 @@ impl Task {
 
     fn configure(&mut self) {
         let config = self.config.borrow_and_update().clone();
+        self.finder.read_memory(config.memory);
         self.finder.activate(config.discover);
         let Some(live) = &mut self.live else { return };
         live.configure(&config.processes);

@@ -2,49 +2,48 @@
 //! It is read, never mapped, locked or written.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use pmda::process::leaves_reserve;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::host::{Glance, Mapped, ProcDir, file_system, folder_in, path_of};
+use super::locate::{locate, name};
+use crate::host::limits::MAPS;
+use crate::host::{Aside, Found, Glance, Mapped, Mapping};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::locate::Mapping;
+use crate::sources::jvm::memory::{Area, Memory, Nowhere, find};
 use crate::sources::jvm::wire::PROLOGUE;
 
-/// File systems that answer by themselves. Others have a server, which need not: of those a read could
-/// last as long as it likes.
-const LOCAL: [&[u8]; 11] = [
-    b"tmpfs",
-    b"ramfs",
-    b"overlay",
-    b"ext4",
-    b"ext3",
-    b"ext2",
-    b"xfs",
-    b"btrfs",
-    b"f2fs",
-    b"zfs",
-    b"bcachefs",
-];
-/// A file that is found, and that nobody has been asked about yet.
-const FOUND: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-
-/// A region that is open. It stays readable when its name is gone and when the process has ended.
+/// A region that is open. In a file it stays readable when its name is gone and when the process has ended; in
+/// memory until the process ends or executes another program.
 #[derive(Debug)]
 pub(super) struct Region {
-    file: File,
-    /// How it was found: `mapping` or `file`.
+    bytes: Bytes,
+    /// How it was found: `mapping`, `file` or `memory`.
     pub(super) via: &'static str,
     /// Its file: another one is another region.
     pub(super) mapped: Mapped,
     /// The inode as the file system has it.
     inode: u64,
 }
+
+#[derive(Debug)]
+enum Bytes {
+    File(File),
+    /// Of a process of this user.
+    Memory {
+        memory: Arc<File>,
+        area: Area,
+        user: u32,
+    },
+}
+
+const NO_FILES: &str = "the limit of open files (ulimit -n) of the PMDA is reached";
 
 /// Why a region is not open.
 #[derive(Debug)]
@@ -59,25 +58,50 @@ impl Region {
     /// Of a test.
     #[cfg(test)]
     pub(super) const fn of(file: File, mapped: Mapped) -> Self {
-        Self { file, via: "file", mapped, inode: mapped.1 }
+        Self { bytes: Bytes::File(file), via: "file", mapped, inode: mapped.1 }
     }
 
-    /// Reads at most so many bytes of the begin.
+    /// Reads at most so many bytes of the begin. What may hang is read aside.
     ///
     /// # Errors
-    /// The file system cannot read it.
-    pub(super) fn read(&self, want: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
-        into.resize(want, 0);
-        let mut read = 0;
-        while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
-            match self.file.read_at(rest, read as u64)? {
-                0 => break,
-                more => read += more,
-            }
-        }
-        into.truncate(read);
-        Ok(())
+    /// The file system cannot read it; [`ErrorKind::UnexpectedEof`]: it was in memory that is gone.
+    pub(super) fn read(
+        &self,
+        want: usize,
+        into: &mut Vec<u8>,
+        aside: &mut Aside,
+    ) -> std::io::Result<()> {
+        let (memory, area, user) = match &self.bytes {
+            Bytes::File(file) => return copy(file, 0, want, into),
+            Bytes::Memory { memory, area, user } => (Arc::clone(memory), *area, *user),
+        };
+        let mut bytes = std::mem::take(into);
+        let (bytes, read) = aside
+            .run(user, move || {
+                let read = copy(&memory, area.start, want.min(area.size), &mut bytes);
+                (bytes, read)
+            })
+            .ok_or_else(|| {
+                Error::new(ErrorKind::TimedOut, "a process of its user does not answer")
+            })?;
+        *into = bytes;
+        // The kernel has no bytes of a memory that nobody uses.
+        let gone = read.is_ok() && into.is_empty();
+        if gone { Err(ErrorKind::UnexpectedEof.into()) } else { read }
     }
+}
+
+fn copy(file: &File, at: u64, want: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
+    into.resize(want, 0);
+    let mut read = 0;
+    while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at.saturating_add(read as u64))? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    into.truncate(read);
+    Ok(())
 }
 
 /// The region that a process has mapped: by its mapping, which works when its name is gone, or by
@@ -85,25 +109,24 @@ impl Region {
 pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
     let process = glance.process();
     let mounts = process.read_most("mountinfo", limits::MOUNTS).ok_or(Closed::Denied)?;
-    let path = format!("map_files/{}", area.map_file());
-    let by_mapping = rustix::fs::openat(process.file(), path, FOUND, Mode::empty());
-    if let Ok(found) = by_mapping {
+    if let Ok(found) = Found::mapped(process, area.range) {
         return opened(&found, "mapping", glance, (&mounts, area));
     }
     let mut refused = None;
     // As printed, which has the path of a chroot in front, and as the process sees it.
-    let name = [b"/tmp/", area.name()].concat();
-    for path in [&area.path[..], &name] {
-        let found = match named(process, Path::new(std::ffi::OsStr::from_bytes(path))) {
+    let in_tmp = [b"/tmp/", name(&area.path)].concat();
+    for path in [&area.path[..], &in_tmp] {
+        let found = match Found::named(process, Path::new(std::ffi::OsStr::from_bytes(path))) {
             Ok(found) => found,
             Err(Errno::ACCESS | Errno::PERM) => return Err(Closed::Denied),
             Err(_) => continue,
         };
         // On overlayfs old kernels tell another device and inode in the map.
+        let is = |region: &Region| {
+            area.inode == region.inode || found.file_system(&mounts) == Some(b"overlay")
+        };
         match opened(&found, "file", glance, (&mounts, area)) {
-            Ok(region) if area.inode == region.inode || is_overlay(&found, &mounts) => {
-                return Ok(region);
-            }
+            Ok(region) if is(&region) => return Ok(region),
             Ok(_) => refused = Some(Closed::Refused("the file of its name is of another process")),
             Err(why) => refused = Some(why),
         }
@@ -114,56 +137,141 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
     )))
 }
 
-fn named(process: &ProcDir, path: &Path) -> Result<OwnedFd, Errno> {
-    let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
-        return Err(Errno::NOENT);
-    };
-    let folder = folder_in(&process.root()?, folder)?;
-    rustix::fs::openat(&folder, file, FOUND | OFlags::NOFOLLOW, Mode::empty())
+/// What tells a memory from others of the process: the address at which its library was loaded.
+pub(super) const fn loaded(library: &Mapping) -> Mapped {
+    (library.device, library.range.0)
+}
+
+/// The region in the memory of a process, which shows only its map of itself. `None`: it has none.
+pub(super) fn open_memory(glance: &Glance, library: &Mapping) -> Result<Option<Region>, Closed> {
+    let (process, user) = (glance.process(), glance.status().uid);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let memory = rustix::fs::openat(process.file(), "mem", flags, Mode::empty());
+    let memory = memory.map_err(|e| match e {
+        Errno::ACCESS | Errno::PERM => Closed::Denied,
+        _ => Closed::Refused("it cannot be opened"),
+    })?;
+    // It is that of the program that runs now, which may be another one than was looked at.
+    let is_same = process.start() == Some(glance.stat().start)
+        && process.status().is_some_and(|status| status.uid == user)
+        && process.read_most("maps", MAPS).is_some_and(|maps| {
+            locate(&maps, glance.inner_pid()).library.as_ref() == Some(library)
+        });
+    if !is_same {
+        return Err(Closed::Refused("it executes another program"));
+    }
+    if !leaves_reserve(&memory) {
+        return Err(Closed::Refused(NO_FILES));
+    }
+    let memory = File::from(memory);
+    match find(&memory, library.range.0) {
+        Ok(area) => {
+            let (mapped, bytes) =
+                (loaded(library), Bytes::Memory { memory: memory.into(), area, user });
+            Ok(Some(Region { bytes, via: "memory", mapped, inode: mapped.1 }))
+        }
+        Err(Nowhere::Off) => Ok(None),
+        Err(Nowhere::Strange(why)) => Err(Closed::Refused(why)),
+    }
+}
+
+impl Memory for File {
+    fn read(&self, at: u64, into: &mut [u8]) -> usize {
+        self.read_at(into, at).unwrap_or_default()
+    }
 }
 
 /// Opens what was found, if it is a file of the process's user on a file system that answers.
 fn opened(
-    found: &OwnedFd,
+    found: &Found,
     via: &'static str,
     glance: &Glance,
     (mounts, area): (&[u8], &Mapping),
 ) -> Result<Region, Closed> {
-    // What the kernel knows of a file. No file system is asked.
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let stat = rustix::fs::statx(found, "", flags, StatxFlags::BASIC_STATS)
-        .map_err(|_| Closed::Refused("its file cannot be looked at"))?;
-    let device = (stat.stx_dev_major, stat.stx_dev_minor);
-    if !file_system(mounts, device).is_some_and(|kind| LOCAL.contains(&kind)) {
+    if !found.is_local(mounts) {
         return Err(Closed::Refused(
             "its performance data is on a file system that has a server: reading it could take any time",
         ));
     }
-    let regular = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
-    let sizes = PROLOGUE as u64..=limits::REGION as u64;
-    if !regular || stat.stx_nlink > 1 || !sizes.contains(&stat.stx_size) {
+    let (stat, sizes) = (found.stat(), PROLOGUE as u64..=limits::REGION as u64);
+    if !found.is_regular() || stat.stx_nlink > 1 || !sizes.contains(&stat.stx_size) {
         return Err(Closed::Refused("not a performance data file"));
     }
     if stat.stx_uid != glance.status().uid {
         return Err(Closed::Refused("its performance data is of another user"));
     }
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = rustix::fs::openat(CWD, path_of(found), flags, Mode::empty());
-    let file = match file {
-        Ok(file) => file,
-        Err(Errno::ACCESS | Errno::PERM) => return Err(Closed::Denied),
-        Err(_) => return Err(Closed::Refused("its file cannot be opened")),
-    };
-    if !leaves_reserve(&file) {
-        return Err(Closed::Refused("the limit of open files (ulimit -n) of the PMDA is reached"));
-    }
+    let file = found.open().map_err(|e| match e {
+        Errno::ACCESS | Errno::PERM => Closed::Denied,
+        Errno::MFILE => Closed::Refused(NO_FILES),
+        _ => Closed::Refused("its file cannot be opened"),
+    })?;
     let (mapped, inode) = ((area.device, area.inode), stat.stx_ino);
-    Ok(Region { file: File::from(file), via, mapped, inode })
+    Ok(Region { bytes: Bytes::File(file), via, mapped, inode })
 }
 
-fn is_overlay(found: &OwnedFd, mounts: &[u8]) -> bool {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let stat = rustix::fs::statx(found, "", flags, StatxFlags::BASIC_STATS);
-    let device = stat.map(|stat| (stat.stx_dev_major, stat.stx_dev_minor));
-    device.is_ok_and(|device| file_system(mounts, device) == Some(b"overlay"))
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::host::ProcFs;
+
+    fn of(pid: u32, at: u64, size: usize) -> Region {
+        let memory = Arc::new(File::open(format!("/proc/{pid}/mem")).unwrap());
+        let area = Area { start: at, size };
+        let bytes = Bytes::Memory { memory, area, user: 7 };
+        Region { bytes, via: "memory", mapped: ((0, 1), at), inode: at }
+    }
+
+    /// Where the first file of a process is mapped.
+    fn mapped(pid: u32) -> u64 {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        u64::from_str_radix(maps.split_once('-').unwrap().0, 16).unwrap()
+    }
+
+    #[test]
+    fn memory_is_read_until_it_is_gone() {
+        let mut command = Command::new("sh");
+        let mut shell = command
+            .args(["-c", "echo; read -r line; exec sleep 1000"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = shell.id();
+        let proc = ProcFs::new("/proc".into()).open(pid).unwrap();
+        shell.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let at = mapped(pid);
+        let mut aside = Aside::new(Duration::from_secs(60));
+        let region = of(pid, at, 4096);
+        let mut bytes = Vec::new();
+        region.read(64, &mut bytes, &mut aside).unwrap();
+        assert_eq!((bytes.len(), &bytes[..4]), (64, &b"\x7fELF"[..]));
+        region.read(1 << 20, &mut bytes, &mut aside).unwrap();
+        assert_eq!(bytes.len(), 4096, "no more than the region has");
+        for at in [0, 8, u64::MAX, 1 << 63] {
+            let error = of(pid, at, 64).read(64, &mut bytes, &mut aside).unwrap_err();
+            assert_ne!(error.kind(), ErrorKind::UnexpectedEof, "{at:x}");
+        }
+        // It has no library of this kind.
+        let library =
+            Mapping { range: (at, at + 4096), path: Box::default(), device: (0, 0), inode: 0 };
+        let glance = |pid| Glance::of(ProcFs::new("/proc".into()).open(pid).unwrap()).unwrap();
+        assert!(matches!(open_memory(&glance(pid), &library), Err(Closed::Refused(_))));
+        drop(shell.stdin.take());
+        while proc.stat().unwrap().comm != b"sleep" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let gone = |region: &Region, aside: &mut Aside| {
+            let error = region.read(64, &mut Vec::new(), aside).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        };
+        gone(&region, &mut aside);
+        let later = of(pid, mapped(pid), 4096);
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        gone(&later, &mut aside);
+    }
 }

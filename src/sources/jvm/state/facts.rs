@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::super::command::{Argument, arguments};
 use super::super::limits;
 use super::super::wire::{Counter, Values};
 use crate::heap_size;
@@ -248,25 +249,17 @@ fn service<'a>(options: &'a [u8], command: &'a [u8]) -> Option<&'a [u8]> {
 /// The name of a program that was started so, by the text of /proc/PID/cmdline: of one whose
 /// performance data is not read. `None`: it is none of `java` with a class or a jar.
 pub(crate) fn of_command_line(command: &[u8]) -> Option<String> {
-    let mut arguments = command.split(|&b| b == 0).map(String::from_utf8_lossy);
-    if last(&arguments.next()?, '/') != "java" {
+    let java = String::from_utf8_lossy(command.split(|&b| b == 0).next()?);
+    if last(&java, '/') != "java" {
         return None;
     }
-    let name = loop {
-        let argument = arguments.next().filter(|argument| !argument.is_empty())?;
-        match &*argument {
-            "-jar" => {
-                let jar = arguments.next()?;
-                break program(&jar, &jar)?;
-            }
-            "-m" | "--module" => break program(&arguments.next()?, "")?,
-            "-cp" | "-classpath" | "--class-path" | "-p" | "--module-path" | "--add-modules" => {
-                arguments.next();
-            }
-            option if option.starts_with('-') || option.starts_with('@') => {}
-            class => break program(class, "")?,
-        }
-    };
+    let name = arguments(command).find_map(|argument| match argument {
+        Argument::Option(_) => None,
+        Argument::Jar(jar) => Some((String::from_utf8_lossy(jar), true)),
+        Argument::Main(class) => Some((String::from_utf8_lossy(class), false)),
+    });
+    let (what, is_jar) = name?;
+    let name = program(&what, if is_jar { &what } else { "" })?;
     Some(clean(&name).into()).filter(|name: &String| !name.is_empty())
 }
 
@@ -403,7 +396,10 @@ mod tests {
             (&b"/usr/bin/java\0-Xmx1g\0-cp\0/a.jar\0org.shop.Main\0secret\0"[..], Some("Main")),
             (b"java\0-jar\0/app/shop-1.2.jar\0", Some("shop")),
             (b"java\0-m\0shop/org.shop.Main\0", Some("Main")),
+            (b"java\0--module=shop/org.shop.Main\0x\0", Some("Main")),
+            (b"java\0--add-opens\0a/b=ALL-UNNAMED\0Main\0", Some("Main")),
             (b"java\0-version\0", None),
+            (b"java\0\0x\0", None),
             (b"python3\0x.py\0", None),
             (b"", None),
         ] {

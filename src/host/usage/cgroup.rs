@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files::ProcDir;
+use super::super::files::ProcDir;
 
 /// Where control groups are mounted.
 const ROOT: &str = "/sys/fs/cgroup";

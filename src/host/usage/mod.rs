@@ -1,0 +1,88 @@
+//! What a process uses, by /proc: memory, threads, processor time, open files; and what it may use.
+
+pub(super) mod cgroup;
+
+use super::files::{ProcDir, path_of};
+
+/// What is read at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes that are resident.
+    pub resident: Option<u64>,
+    /// Bytes in swap.
+    pub swap: Option<u64>,
+    /// All threads.
+    pub threads: Option<u64>,
+    /// Processor time of user and system in ns.
+    pub cpu: (u64, u64),
+}
+
+/// Of the very process that began then; `None`: it has ended.
+#[must_use]
+pub fn usage(process: &ProcDir, start: u64) -> Option<Usage> {
+    let stat = process.read("stat")?;
+    let status = process.read("status").unwrap_or_default();
+    let line = |key: &[u8]| {
+        let line = status.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key))?;
+        std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    };
+    let kib = |key| line(key).map(|kib| kib.saturating_mul(1024));
+    let (began, cpu) = times(&stat)?;
+    (began == start).then(|| Usage {
+        resident: kib(b"VmRSS:"),
+        swap: kib(b"VmSwap:"),
+        threads: line(b"Threads:"),
+        cpu,
+    })
+}
+
+/// Start in clock ticks, and user and system time in ns.
+fn times(stat: &[u8]) -> Option<(u64, (u64, u64))> {
+    // The name in parentheses can have blanks and parentheses; field 3 follows it.
+    let at = memchr::memrchr(b')', stat)?;
+    let mut fields = std::str::from_utf8(stat.get(at + 1..)?).ok()?.split_ascii_whitespace();
+    let user: u64 = fields.nth(11)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let start: u64 = fields.nth(6)?.parse().ok()?;
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some((start, (user.saturating_mul(tick), system.saturating_mul(tick))))
+}
+
+/// Open files: the size of the folder since Linux 6.2, before that its entries.
+#[must_use]
+pub fn open_files(process: &ProcDir) -> Option<u64> {
+    let flags = rustix::fs::AtFlags::empty();
+    let stat = rustix::fs::statat(process.file(), "fd", flags).ok()?;
+    match u64::try_from(stat.st_size).ok()? {
+        0 => {
+            let path = path_of(process.file()).join("fd");
+            Some(std::fs::read_dir(path).ok()?.count() as u64)
+        }
+        known => Some(known),
+    }
+}
+
+/// Most files that it may have open.
+#[must_use]
+pub fn most_files(process: &ProcDir) -> Option<u64> {
+    let limits = process.read("limits").unwrap_or_default();
+    String::from_utf8_lossy(&limits).lines().find_map(|line| {
+        line.strip_prefix("Max open files")?.split_ascii_whitespace().next()?.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::ProcFs;
+
+    #[test]
+    fn this_process_has_all_of_it() {
+        let process = ProcFs::new("/proc".into()).open(std::process::id()).unwrap();
+        let start = process.start().unwrap();
+        let now = usage(&process, start).unwrap();
+        assert!(now.resident > Some(1 << 20) && now.threads >= Some(1));
+        assert_eq!(usage(&process, start + 1), None, "another one with this id");
+        assert!(open_files(&process) >= Some(3) && most_files(&process) > Some(3));
+    }
+}

@@ -1,0 +1,117 @@
+//! Where the region of a JVM without a file is in its memory: HotSpot exports a table of its static fields for its
+//! serviceability agent (docs/protocols/jvm-hsperfdata.md 1.7). Each number and pointer of it may be a lie.
+
+mod elf;
+
+pub(crate) use elf::Memory;
+use elf::{Library, nth};
+
+use super::limits;
+use super::wire::PROLOGUE;
+
+/// A region in the memory of a process. It does not move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Area {
+    pub(crate) start: u64,
+    pub(crate) size: usize,
+}
+
+/// Why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nowhere {
+    /// -XX:-UsePerfData, or its JVM has not begun yet.
+    Off,
+    /// Its library is not as HotSpot's is: why.
+    Strange(&'static str),
+}
+
+const TYPE: &[u8] = b"PerfMemory";
+const NO_TABLE: Nowhere = Nowhere::Strange("its libjvm.so does not tell where it is");
+const NO_FIELDS: Nowhere =
+    Nowhere::Strange("the table of its libjvm.so has no end, or does not tell where it is");
+const NO_SIZE: Nowhere = Nowhere::Strange("where it should be is no performance data");
+
+/// How a row is laid out: offsets of the three pointers that are read, and bytes from row to row.
+struct Layout {
+    type_name: usize,
+    field_name: usize,
+    address: usize,
+    stride: usize,
+}
+
+impl Layout {
+    fn of(library: &Library, memory: &impl Memory) -> Option<Self> {
+        let number = |name: &[u8]| {
+            let number = memory.u64(library.symbol(memory, name)?)?;
+            usize::try_from(number).ok().filter(|&number| number <= limits::ROW)
+        };
+        Some(Self {
+            type_name: number(b"gHotSpotVMStructEntryTypeNameOffset")?,
+            field_name: number(b"gHotSpotVMStructEntryFieldNameOffset")?,
+            address: number(b"gHotSpotVMStructEntryAddressOffset")?,
+            stride: number(b"gHotSpotVMStructEntryArrayStride").filter(|&stride| stride > 0)?,
+        })
+    }
+}
+
+/// The region of a process whose `libjvm.so` is mapped there from its begin.
+///
+/// # Errors
+/// It has none, or that is not HotSpot.
+pub(crate) fn find(memory: &impl Memory, library: u64) -> Result<Area, Nowhere> {
+    let table = || {
+        let library = Library::at(memory, library)?;
+        let table = memory.u64(library.symbol(memory, b"gHotSpotVMStructs")?)?;
+        Some((table, Layout::of(&library, memory)?))
+    };
+    let (table, layout) = table().ok_or(NO_TABLE)?;
+    let (start, size) = fields(memory, table, &layout).ok_or(NO_FIELDS)?;
+    let (start, size) = memory.u64(start).zip(memory.u64(size)).ok_or(NO_SIZE)?;
+    if start == 0 {
+        return Err(Nowhere::Off);
+    }
+    let size = usize::try_from(size).ok();
+    let size = size.filter(|size| (PROLOGUE..=limits::REGION).contains(size));
+    size.map(|size| Area { start, size }).ok_or(NO_SIZE)
+}
+
+/// Where the fields are that have begin and size of the region.
+fn fields(memory: &impl Memory, table: u64, layout: &Layout) -> Option<(u64, u64)> {
+    let (mut start, mut size) = (None, None);
+    let mut rows = vec![0; limits::ROWS_AT_ONCE * layout.stride];
+    // Rows of one type follow each other.
+    let (mut name, mut wanted) = (0, false);
+    for number in (0..limits::ROWS).step_by(limits::ROWS_AT_ONCE) {
+        let at = nth(table, u64::try_from(number).ok()?, u64::try_from(layout.stride).ok()?)?;
+        let read = memory.read(at, &mut rows);
+        for row in rows.get(..read)?.chunks_exact(layout.stride) {
+            let pointer = |at: usize| row.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes);
+            let type_name = pointer(layout.type_name)?;
+            if type_name == 0 {
+                return None;
+            }
+            if std::mem::replace(&mut name, type_name) != type_name {
+                wanted = memory.has(type_name, TYPE);
+            }
+            if !wanted {
+                continue;
+            }
+            let (field, address) = (pointer(layout.field_name)?, pointer(layout.address)?);
+            if memory.has(field, b"_start") {
+                start = Some(address);
+            } else if memory.has(field, b"_capacity") {
+                size = Some(address);
+            }
+            if let Some(both) = start.zip(size) {
+                return Some(both);
+            }
+        }
+        if read < rows.len() {
+            return None;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;
