@@ -249,11 +249,12 @@ class Proxy(BaseHTTPRequestHandler):
             chosen = {int(i) for i in query.get("instance", "").split(",") if i} or None
             Proxy.profiles[query["context"]] = set() if query["expr"] == "del" else chosen
             return '{"success":true}', 200
-        now = time.time()
-        t = now - host.began + 1
+        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+        t = seconds + nanoseconds / 1e9 - host.began + 1
         only = Proxy.profiles.get(query["context"])
         values = [self.values(n, t, only) for n in names if n in host.metrics and Proxy.mode != "away"]
-        return json.dumps({"context": 1, "timestamp": now, "values": values}), 200
+        # As PCP's: nanoseconds without their leading zeros.
+        return f'{{"context":1,"timestamp":{seconds}.{nanoseconds},"values":{json.dumps(values)}}}', 200
 
     def described(self, name):
         if name not in self.host.metrics or Proxy.mode == "away":

@@ -211,11 +211,13 @@ impl Peer {
         bind: impl FnOnce(NewRow<'_>),
     ) {
         let slot = self.sums.slot(items, hash, &mut *self.to, bind);
-        for (item, more) in items.iter().zip(more) {
-            if more > 0 {
-                self.sums.row(slot, *item, more, Change::Add, &mut *self.to);
-            }
-        }
+        self.sums.row_add_all(slot, items, more, &mut *self.to);
+    }
+
+    /// Adds to counters of a row; a 0 adds nothing.
+    #[inline]
+    pub fn row_add_all<const N: usize>(&mut self, slot: u32, items: &[RowItem; N], more: [u64; N]) {
+        self.sums.row_add_all(slot, items, more, &mut *self.to);
     }
 
     /// Adds 1 to the range of a value.

@@ -91,7 +91,7 @@ struct Rows {
 heap_size!(Rows { sums, marks, touched, keys });
 
 impl Rows {
-    #[inline]
+    #[inline(always)]
     fn change(&mut self, slot: u32, item: RowItem, value: u64, change: Change) {
         let (at, cell) = (slot as usize, usize::from(item.get()));
         if self.marks.len() <= at {
@@ -235,6 +235,34 @@ impl Sums {
             _ => self.rows(item.table(), to),
         };
         rows.change(slot, item, value, change);
+    }
+
+    /// Adds to counters of a row, those of 0 left out.
+    #[inline]
+    pub(super) fn row_add_all<const N: usize>(
+        &mut self,
+        slot: u32,
+        items: &[RowItem; N],
+        more: [u64; N],
+        to: &mut dyn Recipient,
+    ) {
+        let Some(first) = items.first() else { return };
+        if self.direct {
+            for (item, more) in items.iter().zip(more).filter(|(_, more)| *more > 0) {
+                to.update(Update::RowCount { slot, item: *item, more });
+            }
+            return;
+        }
+        self.dirty = true;
+        let rows = match self.rows.get_mut(first.table().index()) {
+            Some(Some(rows)) => rows,
+            _ => self.rows(first.table(), to),
+        };
+        for (item, more) in items.iter().zip(more) {
+            if more > 0 {
+                rows.change(slot, *item, more, Change::Add);
+            }
+        }
     }
 
     /// A cell of a row has no value from now on.

@@ -334,11 +334,7 @@ impl RootMethods {
 /// Adds to the sums of a row of methods.
 #[inline]
 fn tell(slot: u32, more: &MethodSums, peer: &mut Peer) {
-    for (item, more) in m::METHOD_ITEMS.into_iter().zip(*more) {
-        if more > 0 {
-            peer.row_add(slot, item, more);
-        }
-    }
+    peer.row_add_all(slot, &m::METHOD_ITEMS, *more);
 }
 
 /// Longest duration in the histograms, in ms: a week. Longer calls count as this long.

@@ -170,11 +170,7 @@ impl Methods {
             let Some(sums) = self.sums.get_mut(slot as usize) else { continue };
             let self_time_now = u64::try_from(sums.self_time).unwrap_or_default();
             let all = [self_time_now, sums.count, sums.errors, sums.time, sums.total_time];
-            for (item, more) in m::METHOD_ITEMS.into_iter().zip(all) {
-                if more > 0 {
-                    peer.row_add(slot, item, more);
-                }
-            }
+            peer.row_add_all(slot, &m::METHOD_ITEMS, all);
             let reported = sums.longest.max(sums.reported);
             if reported > sums.reported {
                 peer.row_max(slot, m::METHOD_MAX, reported);

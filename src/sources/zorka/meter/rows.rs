@@ -44,11 +44,7 @@ impl<const N: usize> Rows<N> {
     /// Adds to the row of a key. Returns its slot.
     fn add(&mut self, agent: &str, key: &str, more: [u64; N], peer: &mut Peer) -> u32 {
         let slot = self.slot(agent, key, peer);
-        for (item, more) in self.items.into_iter().zip(more) {
-            if more > 0 {
-                peer.row_add(slot, item, more);
-            }
-        }
+        peer.row_add_all(slot, &self.items, more);
         slot
     }
 
