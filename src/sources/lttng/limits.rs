@@ -77,6 +77,7 @@ pub(super) const IDENTITY: usize = 256;
 /// about 250 bytes for each tracepoint of each process (410 in a .NET process).
 pub(super) const OUTPUT_MAX: usize = 16 << 20;
 /// Bytes of standard error: one line for each refused event.
+#[cfg(feature = "agent")]
 pub(super) const STDERR_MAX: usize = 64 << 10;
 /// Levels of elements in an answer; `list` has ten.
 pub(super) const DEPTH_MAX: usize = 32;
@@ -100,6 +101,7 @@ pub(super) const FILTER_MAX: usize = 4096;
 /// Bytes of a request that a user stores.
 pub(super) const REQUEST_MAX: usize = 8192;
 /// Requests in the queue.
+#[cfg(feature = "agent")]
 pub(super) const REQUESTS_MAX: usize = 64;
 /// Bytes of the state file.
 pub(super) const STATE_MAX: usize = 4 << 20;

@@ -22,7 +22,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn reports_of_event_counters_are_those_of_the_facts() {
+fn event_counters_are_those_of_the_facts() {
     for name in
         ["counters-9", "counters-10", "counters-31", "own-counters-9", "default-9", "default-31"]
     {

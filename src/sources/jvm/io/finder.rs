@@ -250,7 +250,7 @@ impl Shared {
     fn kept(&self, who: &Who, located: &Located) -> Option<Access> {
         let kept = match (&located.area, &located.library) {
             (Some(area), _) => Access::Kept((area.device, area.inode)),
-            (None, Some(library)) if self.memory() => Access::Kept(loaded(library)),
+            (None, Some(library)) if self.reads_memory() => Access::Kept(loaded(library)),
             (None, _) => return None,
         };
         let known = self.known.get(who.pid, who.start)?;
@@ -287,7 +287,7 @@ impl Shared {
             _ if matches!(absence, Absence::Other(_)) => return None,
             // Its region may not be there yet.
             _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => return Some(None),
-            Some(library) if absence.is_private() && self.memory() => {
+            Some(library) if absence.is_private() && self.reads_memory() => {
                 // So has it in memory.
                 if look < STARTED {
                     return Some(None);
@@ -307,7 +307,7 @@ impl Shared {
         Some(Some(access))
     }
 
-    fn memory(&self) -> bool {
+    fn reads_memory(&self) -> bool {
         self.memory.load(Ordering::Relaxed)
     }
 

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_read_until_it_is_gone() {
+    fn a_memory_is_read_until_it_is_gone() {
         let mut command = Command::new("sh");
         let mut shell = command
             .args(["-c", "echo; read -r line; exec sleep 1000"])

@@ -441,7 +441,7 @@ impl Reading {
         let Some(waits) = stream.waits else { return };
         let Some(trace) = self.traces.get_mut(&stream.info.trace) else { return };
         let may_wait = trace.may_wait(now, Some(waits));
-        if self.report_waiting(id, may_wait, observer) {
+        if self.tell_waiting(id, may_wait, observer) {
             return;
         }
         let Some(stream) = self.streams.get_mut(&id) else { return };
@@ -454,12 +454,12 @@ impl Reading {
     /// Reports a packet that waits, whether its class has come or not.
     pub(super) fn give_up_waiting(&mut self, id: u64, observer: &mut dyn Observer) {
         if self.streams.get(&id).is_some_and(|stream| stream.waits.is_some()) {
-            self.report_waiting(id, false, observer);
+            self.tell_waiting(id, false, observer);
         }
     }
 
     /// Reports the first pending packet of a stream, all of which is there. `false`: it must wait.
-    fn report_waiting(&mut self, id: u64, may_wait: bool, observer: &mut dyn Observer) -> bool {
+    fn tell_waiting(&mut self, id: u64, may_wait: bool, observer: &mut dyn Observer) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else { return true };
         let (Some(trace), Some(pending)) =
             (self.traces.get(&stream.info.trace), stream.pending.front())

@@ -75,7 +75,7 @@ fn a_stream_with_another_key_does_not_go_back() {
 }
 
 #[test]
-fn memory_is_bounded_and_the_oldest_gives_way() {
+fn the_oldest_gives_way_in_bounded_memory() {
     let mut replay_filter = ReplayFilter::new();
     for stream in 0..100_000 {
         replay_filter.packet(key(1, stream), &index(1, 2, 0));

@@ -19,7 +19,7 @@ fn a_session_is_made_once() {
     assert_eq!(w.settle(), PERIOD);
     assert_eq!(w.log(), MADE);
     assert_eq!(
-        (w.code("s1"), w.report("s1").phase, w.report("s1").made),
+        (w.code("s1"), w.session("s1").phase, w.session("s1").made),
         (Code::Ok, SessionPhase::Active, 1)
     );
     assert!(w.sessions[0].path.contains("/s1-apm-abc-"));
@@ -49,7 +49,7 @@ fn after_a_restart_ours_are_known_and_left_alone() {
     w.saved.clear();
     w.restart(&[spec("s1")]);
     assert_eq!(
-        (w.log(), w.code("s1"), w.report("s1").phase),
+        (w.log(), w.code("s1"), w.session("s1").phase),
         (String::new(), Code::NotOurs, SessionPhase::Foreign)
     );
 }
@@ -137,7 +137,7 @@ fn no_session_daemon_is_waited_for_and_explained() {
     let mut w = World::new(&[spec("s1")]);
     w.daemon = false;
     assert_eq!(w.settle(), Duration::from_secs(1));
-    assert_eq!((w.code("s1"), w.report("s1").phase), (Code::NotPermitted, SessionPhase::Unknown));
+    assert_eq!((w.code("s1"), w.session("s1").phase), (Code::NotPermitted, SessionPhase::Unknown));
     let pauses: Vec<u64> = [1, 2, 4, 8, 16, 32, 60].iter().map(|s| w.wait(*s).as_secs()).collect();
     assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60]);
     w.daemon = true;
@@ -149,7 +149,7 @@ fn no_session_daemon_is_waited_for_and_explained() {
     assert_eq!(w.code("s1"), Code::NotPermitted);
     w.daemon = true;
     w.wait(10);
-    assert_eq!((w.log().as_str(), w.code("s1"), w.report("s1").made), (MADE, Code::Ok, 2));
+    assert_eq!((w.log().as_str(), w.code("s1"), w.session("s1").made), (MADE, Code::Ok, 2));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn an_unreachable_relay_daemon_is_tried_again_from_the_start() {
     w.relayd = true;
     w.wait(2);
     assert_eq!((w.code("s1"), w.code("s2"), w.sessions.len()), (Code::Ok, Code::Ok, 2));
-    assert_eq!(w.report("s1").failures, 0);
+    assert_eq!(w.session("s1").failures, 0);
 }
 
 #[test]
@@ -312,10 +312,10 @@ fn users_make_sessions_of_their_own() {
     assert!(w.request(8, Context, "u1 vpid").is_ok(), "it has that already");
     assert!(w.request(9, Context, "u1 procname").expect_err("too late").contains("started once"));
     assert!(w.request(10, Session, "create u1").expect_err("twice").contains("already"));
-    assert!(!w.report("u1").configured && w.report("u1").phase == SessionPhase::Active);
+    assert!(!w.session("u1").configured && w.session("u1").phase == SessionPhase::Active);
     // Sessions of users outlive a restart.
     w.restart(&[]);
-    assert_eq!((w.log().as_str(), w.report("u1").phase), ("", SessionPhase::Active));
+    assert_eq!((w.log().as_str(), w.session("u1").phase), ("", SessionPhase::Active));
     assert_eq!(w.request(11, Stop, "u1"), Ok("done: session u1 is stopped".into()));
     assert_eq!((w.log().as_str(), w.code("u1")), ("stop", Code::Stopped));
     assert_eq!(w.request(12, Session, "destroy u1"), Ok("done: session u1 is destroyed".into()));
@@ -366,7 +366,7 @@ fn what_users_change_in_configured_sessions_holds_until_the_configuration_change
     w.request(4, Stop, "s1").expect("stopped");
     w.restart(&[SessionSpec { live_timer: 5000, ..spec("s1") }]);
     assert_eq!(
-        (w.report("s1").phase, w.sessions[0].timer.as_str()),
+        (w.session("s1").phase, w.sessions[0].timer.as_str()),
         (SessionPhase::Active, "5000")
     );
 }

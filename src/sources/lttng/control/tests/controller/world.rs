@@ -205,12 +205,12 @@ impl World {
         ok("")
     }
 
-    pub(super) fn report(&self, name: &str) -> Report {
+    pub(super) fn session(&self, name: &str) -> Report {
         self.controller.reports().into_iter().find(|r| r.name == name).expect(name)
     }
 
     pub(super) fn code(&self, name: &str) -> Code {
-        self.report(name).diagnosis.code
+        self.session(name).diagnosis.code
     }
 
     pub(super) fn log(&mut self) -> String {
