@@ -26,7 +26,7 @@ pub(crate) struct Target {
     pub owner: String,
     /// Name from the command line: `app` for `dotnet /x/app.dll`. At most 200 bytes.
     pub name: String,
-    /// Command line with blanks between arguments, at most [`limits::TEXT`](super::limits::TEXT)
+    /// Command line with blanks between arguments, at most [`limits::TEXT`]
     /// bytes.
     pub command: String,
     /// Tells processes of one name apart: start time, or the cookie of the runtime.

@@ -21,12 +21,12 @@
 //!
 //! The crate `mono_counters` has the layouts and numbers. The numbers in a header have three spaces
 //! ([`mono_counters::numbers`]): E3 means an agent of today, which takes the note's requests; E1
-//! and E2 one of 2014, which some requests crash ([`agent::requests`]). A sample has only the
+//! and E2 one of 2014, which some requests crash (`agent::requests`). A sample has only the
 //! counters that have changed.
 //!
-//! The way of the bytes: [`agent::detect`] → [`agent::tokens`] → [`agent`] → [`counters`] →
-//! [`counters::updates`] → peer; and back: [`agent::selection`] → [`agent::queue`] →
-//! [`agent::requests`].
+//! The way of the bytes: `agent::detect` → `agent::tokens` → [`agent`] → [`counters`] →
+//! [`counters::updates`] → peer; and back: `agent::selection` → [`agent::queue`] →
+//! `agent::requests`.
 
 mod agent;
 #[cfg_attr(

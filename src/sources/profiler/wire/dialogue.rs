@@ -17,12 +17,12 @@ use bytes::{Buf, BufMut, BytesMut};
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::{
-    self as wire, Command, Event, Hello, NULL, Open, Opened, ProtocolError, Settings, StreamKind,
-    Uuid, Violation,
+    Command, Event, Hello, NULL, Open, Opened, ProtocolError, Settings, StreamKind, Uuid, Violation,
 };
 use crate::model::HeapSize;
 use crate::read::{Cursor, Order};
 use crate::sources::profiler::limits;
+use crate::sources::profiler::wire;
 
 /// Memory of an inflater, in bytes: the window of 32 KiB and tables.
 const INFLATE: usize = 48 << 10;

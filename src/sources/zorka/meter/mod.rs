@@ -49,7 +49,7 @@ pub(crate) struct Meter {
     service: Option<Arc<MergedLatency>>,
     /// None while the agent is idle.
     sums: Option<Box<Sums>>,
-    /// See [`Methods::generation`](super::methods::Methods::generation).
+    /// See [`Methods::generation`](methods::Methods::generation).
     generation: u32,
     dialect: &'static str,
     /// Time of the last trace.

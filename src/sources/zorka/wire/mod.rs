@@ -1,6 +1,6 @@
 //! Decodes bodies: pure, no names and no sums.
 //!
-//! `unwrap` undoes encodings, [`definitions`] and [`trace`] walk what is inside. The dialect
+//! `unwrap` undoes encodings, [`definitions`] and [`mod@trace`] walk what is inside. The dialect
 //! is chosen by the bytes, for each record anew.
 
 mod item;

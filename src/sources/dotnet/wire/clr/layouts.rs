@@ -306,7 +306,7 @@ impl<'a> Cursor<'a> {
 /// name without version has version 0. `None`: no event of the table has this name.
 ///
 /// The event's fields in their order, packed without padding (texts as UTF-16 with a NUL), are the
-/// payload that [`decode`](super::decode) reads. An event that has `__data__` has the payload there
+/// payload that [`decode`] reads. An event that has `__data__` has the payload there
 /// (docs/protocols/dotnet.md 5).
 #[must_use]
 pub fn by_lttng_name(name: &str) -> Option<(u32, u32)> {

@@ -109,8 +109,6 @@ pub trait Visitor {
     fn point(&mut self) {}
 
     /// The process lost events that it could not write; they are in [`Reader::losses`].
-    ///
-    /// [`Reader::losses`]: super::Reader::losses
     fn lost(&mut self, events: u64) {
         let _ = events;
     }
