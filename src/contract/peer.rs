@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::rows::bind_of_process;
 use super::sums::{Change, Sums};
 use super::{
     Control, EventParam, Held, Histogram, Identity, NewRow, ParamId, Recipient, Refusal,
@@ -20,7 +21,8 @@ use crate::model::{
 /// Metrics are named by the items of the source's table; dynamic metrics and rows by slots, which are the
 /// session's own numbers: small, dense, never reused.
 ///
-/// What is added is kept until the session's call ends, so that the store has one sum of many events.
+/// What is added, and what is set in rows, is kept until the session's call ends ([`Self::flush`]): the store is
+/// told once.
 pub struct Peer {
     to: Box<dyn Recipient>,
     sums: Sums,
@@ -177,6 +179,19 @@ impl Peer {
     pub fn row(&mut self, table: TableId, slot: u32, key: Option<&str>) {
         self.sums.flush_table(table, &mut *self.to);
         self.tell(Update::Row { table, slot, key });
+    }
+
+    /// Binds a slot of a table of peers to the row `OWNER::KEY`, with the labels `process` and that of the key.
+    /// `label`: the instance label of the key, and the key.
+    pub fn row_of_process(
+        &mut self,
+        table: TableId,
+        slot: u32,
+        owner: &str,
+        label: (&'static str, &str),
+    ) {
+        self.sums.flush_table(table, &mut *self.to);
+        bind_of_process(&mut *self.to, table, slot, owner, label);
     }
 
     /// Instance labels of a row, beside those of its domain: label names, as in `pmLookupLabels(3)`, and

@@ -14,34 +14,45 @@ pub struct NewRow<'a> {
 }
 
 impl NewRow<'_> {
-    /// The row is that of all keys beyond the limit of one peer: it is named [`OTHER`].
-    #[must_use]
-    pub const fn is_rest(&self) -> bool {
-        self.is_rest
-    }
-
     /// Names the row of a table that all peers share, with its instance labels.
     pub fn named(self, key: &str, labels: &[(&'static str, &str)]) {
-        if self.is_rest {
-            self.bind(None, &[]);
+        let Self { to, table, slot, is_rest } = self;
+        if is_rest {
+            bind(to, table, slot, None, &[]);
         } else {
-            self.bind(Some(key), labels);
+            bind(to, table, slot, Some(key), labels);
         }
     }
 
     /// Names the row of a table of peers: `OWNER::KEY`, with the labels `process` and `label`.
     pub fn of_process(self, owner: &str, label: &'static str, key: &str) {
-        let key = if self.is_rest { OTHER } else { key };
-        let name = format!("{owner}::{key}");
-        self.bind(Some(&name), &[("process", owner), (label, key)]);
+        let Self { to, table, slot, is_rest } = self;
+        bind_of_process(to, table, slot, owner, (label, if is_rest { OTHER } else { key }));
     }
+}
 
-    fn bind(self, key: Option<&str>, labels: &[(&'static str, &str)]) {
-        let Self { to, table, slot, .. } = self;
-        to.update(Update::Row { table, slot, key });
-        if !labels.is_empty() {
-            to.update(Update::RowLabels { table, slot, labels });
-        }
+/// Binds a slot to the row `OWNER::KEY`. `label`: the instance label of the key, and the key.
+pub(super) fn bind_of_process(
+    to: &mut dyn Recipient,
+    table: TableId,
+    slot: u32,
+    owner: &str,
+    label: (&'static str, &str),
+) {
+    let key = format!("{owner}::{}", label.1);
+    bind(to, table, slot, Some(&key), &[("process", owner), label]);
+}
+
+fn bind(
+    to: &mut dyn Recipient,
+    table: TableId,
+    slot: u32,
+    key: Option<&str>,
+    labels: &[(&'static str, &str)],
+) {
+    to.update(Update::Row { table, slot, key });
+    if !labels.is_empty() {
+        to.update(Update::RowLabels { table, slot, labels });
     }
 }
 

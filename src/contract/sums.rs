@@ -91,6 +91,12 @@ struct Rows {
 heap_size!(Rows { sums, marks, touched, keys });
 
 impl Rows {
+    /// Without slots. `cells`: how many a row has, and the one that ranks.
+    #[cold]
+    fn new((cells, score): (u16, u16)) -> Box<Self> {
+        Box::new(Self { cells: cells.into(), score, ..Self::default() })
+    }
+
     #[inline(always)]
     fn change(&mut self, slot: u32, item: RowItem, value: u64, change: Change) {
         let (at, cell) = (slot as usize, usize::from(item.get()));
@@ -128,10 +134,14 @@ impl Rows {
         self.sums.resize((at + 1) * self.cells, 0);
     }
 
-    /// A cell has no value: what was set is not told.
+    /// A cell has no value: what was set or raised is not told.
     fn unset(&mut self, slot: u32, item: RowItem) {
-        if let Some(marks) = self.marks.get_mut(slot as usize) {
-            marks.set &= !(1 << item.get());
+        let (at, cell) = (slot as usize, usize::from(item.get()));
+        let value = self.sums.get_mut(at * self.cells + cell);
+        if let (Some(marks), Some(value)) = (self.marks.get_mut(at), value) {
+            marks.set &= !(1 << cell);
+            marks.raised &= !(1 << cell);
+            *value = 0;
         }
     }
 
@@ -230,11 +240,7 @@ impl Sums {
             });
         }
         self.dirty = true;
-        let rows = match self.rows.get_mut(item.table().index()) {
-            Some(Some(rows)) => rows,
-            _ => self.rows(item.table(), to),
-        };
-        rows.change(slot, item, value, change);
+        self.rows(item.table(), to).change(slot, item, value, change);
     }
 
     /// Adds to counters of a row, those of 0 left out.
@@ -254,10 +260,7 @@ impl Sums {
             return;
         }
         self.dirty = true;
-        let rows = match self.rows.get_mut(first.table().index()) {
-            Some(Some(rows)) => rows,
-            _ => self.rows(first.table(), to),
-        };
+        let rows = self.rows(first.table(), to);
         for (item, more) in items.iter().zip(more) {
             if more > 0 {
                 rows.change(slot, *item, more, Change::Add);
@@ -377,7 +380,8 @@ impl Sums {
         }
     }
 
-    #[cold]
+    /// The rows of a table.
+    #[inline]
     fn rows(&mut self, table: TableId, to: &dyn Recipient) -> &mut Rows {
         let at = table.index();
         if self.rows.len() <= at {
@@ -385,10 +389,7 @@ impl Sums {
         }
         #[expect(clippy::indexing_slicing, reason = "there are that many")]
         let rows = &mut self.rows[at];
-        rows.get_or_insert_with(|| {
-            let (cells, score) = to.row_cells(table);
-            Box::new(Rows { cells: cells.into(), score, ..Rows::default() })
-        })
+        rows.get_or_insert_with(|| Rows::new(to.row_cells(table)))
     }
 }
 

@@ -188,4 +188,10 @@ fn values_of_rows_are_told_once() {
     peer.row_max(0, BUCKET_MAX, 3);
     peer.flush();
     assert_eq!((seen.cell(STREAM_DELAY, "a"), seen.cell(BUCKET_MAX, "x")), (None, Some(9)));
+    // What was raised before goes too, and later values begin without it.
+    peer.row_max(0, BUCKET_MAX, 12);
+    peer.row_unset(0, BUCKET_MAX);
+    peer.row_max(0, BUCKET_MAX, 2);
+    peer.flush();
+    assert_eq!(seen.cell(BUCKET_MAX, "x"), Some(2));
 }

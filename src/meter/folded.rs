@@ -37,6 +37,13 @@ pub fn clean(text: &str, longest: usize) -> String {
     name
 }
 
+/// A text as the key of a row: [`clean`], and `#` if nothing is left.
+#[must_use]
+pub fn row_key(text: &str, longest: usize) -> String {
+    let key = clean(text, longest);
+    if key.is_empty() { "#".to_owned() } else { key }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +59,6 @@ mod tests {
     #[test]
     fn a_text_is_cut_at_a_character() {
         assert_eq!([clean(" a\tb", 9), clean("\u{e9}\u{e9}", 3)], ["_a_b", "\u{e9}"]);
+        assert_eq!([row_key("", 9), row_key("a b", 9)], ["#", "a_b"]);
     }
 }

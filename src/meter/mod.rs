@@ -11,7 +11,7 @@ mod window;
 
 pub use buckets::{bucket_names, bucket_of};
 pub use call_tree::{CallTree, Node, NodeRow, ROOT};
-pub use folded::{clean, folded};
+pub use folded::{clean, folded, row_key};
 pub use latency::Latency;
 pub use merged::{MergedLatencies, MergedLatency};
 pub use stack_times::{StackName, StackTimes};

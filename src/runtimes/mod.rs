@@ -5,4 +5,4 @@ mod open;
 mod rows;
 
 pub(crate) use open::Open;
-pub(crate) use rows::{Layout, bind, clean};
+pub(crate) use rows::{KEY, Layout};

@@ -3,7 +3,6 @@
 
 use crate::contract::Peer;
 use crate::model::RowItem;
-use crate::runtimes::bind;
 use crate::sources::dotnet::metrics as m;
 
 /// Rows by slot.
@@ -45,7 +44,7 @@ impl Generations {
         }
         self.0 |= 1 << slot;
         let Some(name) = NAMES.get(slot as usize) else { return };
-        bind(m::GENERATIONS, owner, slot, ("generation", name), peer);
+        peer.row_of_process(m::GENERATIONS, slot, owner, ("generation", name));
         for item in counters(slot) {
             peer.row_add(slot, *item, 0);
         }

@@ -11,7 +11,8 @@ use super::rows::{Flush, Pending, UNKNOWN, add};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
 use crate::heap_size;
-use crate::runtimes::{Layout, bind, clean};
+use crate::meter::row_key;
+use crate::runtimes::{KEY, Layout};
 use crate::sources::mono::limits::{LIVE_TYPES, MOVES, OBJECTS, TYPE_ROWS};
 use crate::sources::mono::metrics as m;
 
@@ -143,7 +144,8 @@ impl Heap {
         }
         self.rows = 0;
         for (slot, (name, (bytes, objects))) in (0..).zip(largest) {
-            bind(m::LIVE_TYPES, flush.owner, slot, ("type", &clean(name)), peer);
+            let name = row_key(name, KEY);
+            peer.row_of_process(m::LIVE_TYPES, slot, flush.owner, ("type", &name));
             peer.row_set(slot, m::LIVE_BYTES, bytes);
             peer.row_set(slot, m::LIVE_OBJECTS, objects);
             self.rows = slot + 1;
@@ -188,7 +190,7 @@ impl Handles {
         for (slot, (kind, count)) in (0..).zip(KINDS.into_iter().zip(self.counts)) {
             let value = u64::try_from(count).unwrap_or_default();
             if new {
-                bind(m::HANDLES, owner, slot, ("handle", kind), peer);
+                peer.row_of_process(m::HANDLES, slot, owner, ("handle", kind));
             }
             peer.row_set(slot, m::HANDLE_COUNT, value);
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use crate::contract::Peer;
-use crate::meter::{Latency, MergedLatency, bucket_of, clean};
+use crate::meter::{Latency, MergedLatency, bucket_of, row_key};
 use crate::model::{HeapSize, MetricItem, Now};
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::metrics::ns;
@@ -374,7 +374,7 @@ const NAME_MAX: usize = 200;
 pub(crate) fn method_name(word: &str) -> String {
     let head = word.split('(').next().unwrap_or(word).trim_end();
     let name = head.rsplit(' ').next().filter(|n| !n.is_empty()).unwrap_or(word);
-    if name.is_empty() { "#".to_owned() } else { clean(name, NAME_MAX) }
+    row_key(name, NAME_MAX)
 }
 
 /// The agent's own method whose calls report lost calls, every 60 s while there are any

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use super::sql::{key, normalise};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
-use crate::meter::{Latency, MergedLatency, bucket_of, clean};
+use crate::meter::{Latency, MergedLatency, bucket_of, row_key};
 use crate::model::{RowItem, TableId};
 use crate::sources::zorka::wire::AttributeValue;
 use crate::sources::zorka::{limits, metrics as m};
@@ -86,7 +86,7 @@ const NAME: usize = 250;
 
 /// A text without blanks and control characters, at most [`NAME`] bytes; `#` if it is empty.
 pub(crate) fn name(text: &str) -> String {
-    if text.is_empty() { "#".to_owned() } else { clean(text, NAME) }
+    row_key(text, NAME)
 }
 
 /// What counts of a span.
@@ -290,8 +290,7 @@ impl Attributes {
         let sums = [span.duration, 1, span.error.into()];
         peer.count_row(&items, self.hasher.hash_one(&text), sums, |row| {
             let labels = [("agent", agent), ("statement", &*text)];
-            let labels = if row.is_rest() { &[][..] } else { &labels };
-            row.named(&format!("{agent}::{}", key(&text)), labels);
+            row.named(&format!("{agent}::{}", key(&text)), &labels);
         });
     }
 

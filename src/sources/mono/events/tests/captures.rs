@@ -6,8 +6,9 @@ use serde_json::Value as Json;
 
 use super::kit::{Params, Process, capture, facts};
 use crate::contract::Recorded;
+use crate::meter::row_key;
 use crate::model::HeapSize;
-use crate::runtimes::clean;
+use crate::runtimes::KEY;
 use crate::sources::mono::events::rows::site;
 use crate::sources::mono::metrics as m;
 
@@ -47,7 +48,7 @@ fn sums(of: &Json) -> BTreeMap<String, u64> {
 fn instances(of: &Json) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for (name, n) in sums(of) {
-        *all.entry(clean(&site(&name))).or_default() += n;
+        *all.entry(row_key(&site(&name), KEY)).or_default() += n;
     }
     all
 }
