@@ -35,7 +35,8 @@ class ArchiveClient extends Client {
       if (!metric) continue;
       const values = new Map();
       for (const [instance, column] of Object.entries(metric.values)) {
-        const value = Array.isArray(column) ? column[index] : column;
+        // Its first time, and the values from there on.
+        const value = Array.isArray(column) ? column[index < column[0] ? -1 : index - column[0] + 1] : column;
         if (value !== null && value !== undefined) values.set(instance, value);
       }
       if (values.size) out.set(name, values);
