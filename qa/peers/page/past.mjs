@@ -49,6 +49,22 @@ await verdict('what was not logged is said', async () => {
   for (const [id, words] of [['traces', /apm.events of pmlogconf/], ['records', /pcp apm -a made/], ['stacks', /Nothing was logged/]]) { await show(page, id); if (!(await until(async () => words.test(await text(page, '#' + id))))) return false; }
   return true;
 });
+await verdict('markup in it is text', async () => {
+  await show(page, 'overview');
+  return until(async () => { const t = await text(page, '#overview'); return t.includes('</script><script>') && t.includes('__proto__') && page.evaluate(() => window.pwned === undefined); });
+});
+await verdict('what comes and goes has values where it had them', () => page.evaluate(() => {
+  const client = new ArchiveClient({ host: '', times: [0, 1, 2, 3, 4], metrics: { m: { values: { late: [2, 5, 6], always: 7 } } } });
+  return JSON.stringify([0, 1, 2, 3, 4].map((at) => [...client.sample(['m'], at).get('m')])) === '[[["always",7]],[["always",7]],[["late",5],["always",7]],[["late",6],["always",7]],[["always",7]]]';
+}));
+await verdict('an address leads to the same moment, between seconds too', () => page.evaluate(() => {
+  const { times } = Archive.data;
+  Archive.data.times = times.map((t) => t + 0.7);
+  Archive.choose(60);
+  const at = Archive.nearest(momentOf(new URLSearchParams(location.search).get('at'), times[times.length - 1]));
+  Archive.data.times = times;
+  return at === 60;
+}));
 await verdict('it asks nobody', () => asked.length === 0);
 await verdict('axe finds nothing in it', () => accessible(page, 'archive'));
 await page.setViewportSize({ width: 390, height: 844 });
