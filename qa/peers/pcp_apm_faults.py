@@ -18,6 +18,8 @@ PYTHON, PROGRAM, HOST, ARCHIVE, FOLDER = sys.argv[1:]
 TABLES = ["agents", "services", "runtimes", "methods", "stacks", "folded"]
 # Those of event records, which the archive has none of.
 RECORDS = ["events", "traces", "trace 4bf9"]
+# Of an archive.
+PAGE = [f"page {FOLDER}/fault.html"]
 FORMS = [(re.escape(HOST), "HOST"), (re.escape(ARCHIVE), "ARCHIVE"), (re.escape(FOLDER), "D"), (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME"),
          # The words of PCP 7 and 6.
          ("archive log", "archive"), ("Incorrect record type in an archive", "Corrupted record in a PCP archive"), (r"(nosuch\.invalid): [^:]*", r"\1: REASON")]
@@ -109,26 +111,27 @@ def overwritten(end, data, which="0"):
 
 
 live, logged = ["-h", HOST], ["-a", ARCHIVE]
-fault("a reader that has ended", {**each(TABLES, logged, closed), "page": closed(["page"]), "version": closed(["--version"])})
+fault("a reader that has ended", {**each([*TABLES, "page"], logged, closed), "page, live": closed(["page"]), "version": closed(["--version"])})
 fault("a reader that has ended, live", each(["services", "methods", "stacks"], [*live, "-t", "1"], closed))
 with open("/dev/full", "w", encoding="utf-8") as full:
-    fault("a full disk", {**each(TABLES, logged, run, stdout=full), "page": run(["page"], full)})
+    fault("a full disk", {**each([*TABLES, "page"], logged, run, stdout=full), "page, live": run(["page"], full)})
+fault("a page that has no room", {"page": run([*logged, "page", "/dev/full"])})
 fault("no output at all", each(["agents", "services"], logged, run, stdout=None, preexec_fn=lambda: os.close(1)))
 fault("no pmcd there", each([*TABLES, *RECORDS, "top"], ["-h", f"unix:{FOLDER}/nothing"]))
 fault("no such host", each(["services"], ["-h", "nosuch.invalid"]))
 fault("no pmcd at a port", each([*TABLES, *RECORDS], ["-h", "127.0.0.1:1"]))
-fault("no archive", each([*TABLES, *RECORDS], ["-a", f"{FOLDER}/nothing"]))
+fault("no archive", each([*TABLES, *RECORDS, *PAGE], ["-a", f"{FOLDER}/nothing"]))
 with open(os.path.join(FOLDER, "text"), "w", encoding="utf-8") as file:
     file.write("no archive\n")
-fault("no archive, but a file", each([*TABLES, *RECORDS], ["-a", file.name]))
-fault("a damaged archive", each(TABLES, ["-a", copied("bad", overwritten)]))
-fault("damaged metadata", each([*TABLES, *RECORDS], ["-a", copied("meta", lambda end, data: overwritten(end, data, "meta"))]))
-fault("no label", each([*TABLES, *RECORDS], ["-a", copied("empty", lambda end, data: b"")]))
+fault("no archive, but a file", each([*TABLES, *RECORDS, *PAGE], ["-a", file.name]))
+fault("a damaged archive", each([*TABLES, *PAGE], ["-a", copied("bad", overwritten)]))
+fault("damaged metadata", each([*TABLES, *RECORDS, *PAGE], ["-a", copied("meta", lambda end, data: overwritten(end, data, "meta"))]))
+fault("no label", each([*TABLES, *RECORDS, *PAGE], ["-a", copied("empty", lambda end, data: b"")]))
 os.chmod(f"{ARCHIVE}.meta", 0)
-fault("no rights", each([*TABLES, *RECORDS], logged, run, **({"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {})))
+fault("no rights", each([*TABLES, *RECORDS, *PAGE], logged, run, **({"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {})))
 os.chmod(f"{ARCHIVE}.meta", 0o600)
 fault("no records", each(RECORDS, logged))
-fault("the wrong time", each(["services", "methods"], [*logged, "-S", "@2099-01-01"]))
+fault("the wrong time", each(["services", "methods", *PAGE], [*logged, "-S", "@2099-01-01"]))
 fault("Ctrl-C", {command: interrupted([*live, "-t", "1000", command]) for command in ("services", "methods", "stacks", "traces")}, (130,))
 fault("Ctrl-C, on a terminal", {"top": interrupted([*live, "-t", "1000", "top"], True)}, (130,))
 fault("Ctrl-C of what goes on until then", {"events": interrupted([*live, "events", "-f"])}, (0,))

@@ -6,9 +6,11 @@ import random
 import resource
 import time
 
+from pcp_apm import past
 from pcp_apm import spans as S
 from pcp_apm.table import width
 from pcp_apm.tree import DEEPEST, Tree, arrange
+from pcp_apm.trouble import Trouble
 
 MS = 10**6
 
@@ -103,6 +105,39 @@ for order in ("abc", "cba", "bca", "cab"):
         trace.add(one)
     print(order, trace.root.id, end=" ")
 print()
+
+print("== the page of an archive")
+for values in ([7, 7, 7], [None, 5, 6], [None, 7, None], [1, None, 3], [None, None, None], [float("nan"), 1.5, 1.5]):
+    column = []
+    for n, value in enumerate(values):
+        if value is not None:
+            past.put(column, n, value)
+    print(column and past.written(column, len(values)), end=" ")
+print()
+
+
+class Records:
+    """Of three traces that failed one has any number of spans, and each span comes twice."""
+
+    def __init__(self, _):
+        pass
+
+    def spans(self):
+        for n in range(3000):
+            one = made(str(n), at=n, trace="a" * 32, failed=n == 0)
+            yield from (one, one)
+        yield from (made(str(n), at=5000, trace=f"{n:032x}", failed=True) for n in (1, 2))
+
+
+past.Records = Records
+found, notes = past.spans_of(None)
+print(len(found), sorted({one[2][-4:] for one in found}), notes)
+
+for page in (b"<noscript>", b"byId('apm-archive')<noscript>"):
+    try:
+        print(past.filled(page, "{}").decode())
+    except Trouble as trouble:
+        print(trouble)
 
 print("== hostile")
 dice, begin = random.Random(5), time.process_time()

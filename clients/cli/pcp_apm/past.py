@@ -13,8 +13,9 @@ from .trouble import Trouble
 
 # Times of a page, the least of them, and values of all times together: 10 bytes each.
 MOST_TIMES, LEAST_TIMES, MOST_VALUES = 240, 30, 1_500_000
-# Traces that a page has, of each of these: those that failed, the slowest, the slowest over several services; and spans of them.
-MOST_TRACES, MOST_SPANS = 100, 5000
+# Traces that a page has, of each of these: those that failed, the slowest, the slowest over several services; spans of all of them, and of one: the
+# page keeps no more of it.
+MOST_TRACES, MOST_SPANS, MOST_OF_ONE = 100, 5000, 1000
 RANKS = (lambda one: one.duration if one.errors else None, lambda one: one.duration, lambda one: one.duration if len(one.services) > 1 else None)
 SECOND, MILLI = 10**9, 1e6
 SEMANTICS = {c.PM_SEM_COUNTER: "counter", c.PM_SEM_INSTANT: "instant", c.PM_SEM_DISCRETE: "discrete"}
@@ -27,10 +28,18 @@ def wanted(name):
     return len(parts) > 2 and not {"param", "control"} & set(parts) and ("event" not in parts or parts[-1] in ("count", "lost"))
 
 
-def column(values):
-    """The values at all times; one that is the same each time stands alone."""
-    values = [None if isinstance(v, float) and not math.isfinite(v) else v for v in values]
-    return values[0] if all(v == values[0] for v in values) and not isinstance(values[0], list) else values
+def put(column, n, value):
+    """Puts the value at a time into a column: the first time that it has one, and its values from there on. What comes and goes takes no more room
+    than it has values."""
+    if not column:
+        column.append(n)
+    column += [None] * (n - column[0] - len(column) + 1)
+    column.append(None if isinstance(value, float) and not math.isfinite(value) else value)
+
+
+def written(column, number):
+    """A column as the page has it: a value that is the same at all times stands alone."""
+    return column[1] if len(column) == number + 1 and column[1] is not None and all(value == column[1] for value in column[1:]) else column
 
 
 def past(reader, archive):
@@ -52,11 +61,11 @@ def past(reader, archive):
     for n, at in enumerate(times):
         for name, of in reader.named(known, window.at(at, kinds)).items():
             for instance, value in of.items():
-                found[name].setdefault(instance or "", [None] * number)[n] = value
+                put(found[name].setdefault(instance or "", []), n, value)
     if not any(found.values()):
         raise Trouble(f"no values of this between {reader.clock(begin)} and {reader.clock(window.finish)}")
     metrics = {name: {"sem": SEMANTICS.get(desc.contents.sem, ""), "type": TYPES[desc.contents.type], "units": reader.context.pmUnitsStr(desc.contents.units),
-                      "values": {instance: column(values) for instance, values in found[name].items()}} for name, _, desc in known if found[name]}
+                      "values": {instance: written(column, number) for instance, column in found[name].items()}} for name, _, desc in known if found[name]}
     spans, notes = spans_of(reader)
     host = reader.context.pmGetArchiveLabel().hostname
     data = {"version": 1, "host": host.decode("utf-8", "replace") if isinstance(host, bytes) else str(host), "archive": os.path.basename(archive.rstrip("/")),
@@ -78,23 +87,26 @@ def spans_of(reader):
     if not number:
         return [], ["no spans were logged in this time"]
     chosen, found, left = {canonical(one.id) for best in ranked for one in best.best()}, [], 0
-    seen = set()
+    seen = {trace: set() for trace in chosen}
     for one in Records(reader).spans():
-        trace = canonical(one.trace)
-        if trace in chosen and (trace, *once(one)) not in seen:
-            seen.add((trace, *once(one)))
-            if len(found) < MOST_SPANS:
-                found.append([f"{one.source}.{'span' if one.source == 'zorka' else 'call'}", one.instance, one.trace, one.id, one.parent, one.service, one.operation, one.role,
-                              one.start / MILLI, one.duration / MILLI, one.failed, one.fault, one.depth, one.thread])
-            else:
-                left += 1
+        there = seen.get(canonical(one.trace))
+        if there is None or once(one) in there:
+            continue
+        # Who knows the id of a trace can send any number of spans of it.
+        if len(found) >= MOST_SPANS or len(there) >= MOST_OF_ONE:
+            left += 1
+            continue
+        there.add(once(one))
+        found.append([f"{one.source}.{'span' if one.source == 'zorka' else 'call'}", one.instance, one.trace, one.id, one.parent, one.service, one.operation, one.role,
+                      one.start / MILLI, one.duration / MILLI, one.failed, one.fault, one.depth, one.thread])
     notes = [f"{len(chosen)} of {number} are here, those that failed and the slowest"] if number > len(chosen) else []
-    return found, notes + ([f"{left} of their spans are not here"] if left else [])
+    return found, notes + ([f"up to {left} of their spans are not here"] if left else [])
 
 
 def filled(page, data):
     """A page with the data in it."""
     mark = b"<noscript>"
-    if mark not in page:
+    # The page itself names the element, if it knows archives.
+    if mark not in page or b"'apm-archive'" not in page:
         raise Trouble("the page that is installed is an older one: run Install again")
     return page.replace(mark, b'<script type="application/json" id="apm-archive">' + data.encode("ascii") + b"</script>\n" + mark, 1)

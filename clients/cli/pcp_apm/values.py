@@ -94,6 +94,8 @@ class Reader:
         self.start, self.finish = options.pmGetOptionOrigin() or options.pmGetOptionStart(), options.pmGetOptionFinish()
         # Of an archive: the time of the rates that were asked for, if there are any.
         self.span, self.rates = None, False
+        # Names of instances by their domain: those of an archive are the same at all times.
+        self.domains = {}
 
     def require(self, where):
         """That there are apm metrics at all."""
@@ -146,7 +148,7 @@ class Reader:
 
     def named(self, known, found):
         """{metric: {name of the instance: what was found}} of {id: {instance: what was found}}."""
-        domains, of = {}, {}
+        domains, of = self.domains if self.archive else {}, {}
         for name, pmid, desc in known:
             domain = desc.contents.indom
             if domain != c.PM_INDOM_NULL and domain not in domains and found.get(pmid):

@@ -27,7 +27,7 @@ class ArchiveClient extends Client {
   async fetch(names) { return { time: this.data.times[this.at], values: this.sample(names, this.at) }; }
   async only() { /* all instances are here */ }
 
-  // The values at one of the times. Metrics without any are left out, as where nothing was logged.
+  // The values at one of the times, and that there are none: what was seen at an earlier one is not of this.
   sample(names, index) {
     const out = new Map();
     for (const name of names) {
@@ -35,10 +35,11 @@ class ArchiveClient extends Client {
       if (!metric) continue;
       const values = new Map();
       for (const [instance, column] of Object.entries(metric.values)) {
-        const value = Array.isArray(column) ? column[index] : column;
+        // Its first time, and the values from there on.
+        const value = Array.isArray(column) ? column[index < column[0] ? -1 : index - column[0] + 1] : column;
         if (value !== null && value !== undefined) values.set(instance, value);
       }
-      if (values.size) out.set(name, values);
+      out.set(name, values);
     }
     return out;
   }

@@ -45,9 +45,10 @@ async function requestJson(url, timeout) {
   return data;
 }
 
-// pmproxy prints nanoseconds without their leading zeros: docs/upstream/06-pmproxy-times.md.
+// pmproxy prints nanoseconds without their leading zeros: docs/upstream/06-pmproxy-times.md. Times of /series are in
+// milliseconds, with more digits before the point, and right.
 function padded(text) {
-  return text.replace(/("timestamp":\s*\d+\.)(\d{1,8})(?!\d)/, (_, seconds, ns) => seconds + ns.padStart(9, '0'));
+  return text.replace(/("timestamp":\s*\d{1,11}\.)(\d{1,8})(?!\d)/, (_, seconds, ns) => seconds + ns.padStart(9, '0'));
 }
 
 class Client {

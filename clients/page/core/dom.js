@@ -61,6 +61,9 @@ function emptyState(title, hint, code) {
   return h('div', { class: 'empty' }, h('p', { class: 'what' }, title), hint && h('p', null, hint), code && h('code', null, code));
 }
 
+// A word of a command that is shown to be copied: peers choose ids of traces.
+const shellWord = (text) => (/^[\w.:/-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'");
+
 // A group of buttons of which one is pressed.
 function choice(label, options, chosen, onchange) {
   const group = h('div', { class: 'choice', role: 'group', 'aria-label': label });

@@ -47,7 +47,7 @@ function refusedState() {
 }
 
 // Whether this host has answered at all: before that nothing is known of what it has.
-const heard = () => (Archive.data ? [...app.values.metrics.values()].some((m) => m.time === app.values.time) : app.values.has('apm.self.uptime'));
+const heard = () => (Archive.data ? [...app.values.metrics.values()].some((m) => m.time === app.values.time && m.values.size > 0) : app.values.has('apm.self.uptime'));
 // Whether it has said what it has of a metric.
 const answered = (metric) => heard() && app.client !== null && (app.values.metrics.has(metric) || app.client.missing.has(metric));
 // Whether what is missing may only be unknown: before an answer, and in an archive.

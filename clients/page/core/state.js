@@ -67,8 +67,11 @@ function readOptions() {
 function writeAddress() {
   const query = new URLSearchParams(location.search);
   const set = (name, value) => (value ? query.set(name, value) : query.delete(name));
-  if (Archive.data) set('at', new Date(app.moment * 1000 - new Date(app.moment * 1000).getTimezoneOffset() * 60000).toISOString().slice(0, 19));
-  else { set('proxy', app.options.proxy); set('hostspec', app.options.hostspec); }
+  if (Archive.data) {
+    // The nearest second: times are a second apart at least, and rounded down the next look would be at the time before.
+    const at = Math.round(app.moment) * 1000;
+    set('at', new Date(at - new Date(at).getTimezoneOffset() * 60000).toISOString().slice(0, 19));
+  } else { set('proxy', app.options.proxy); set('hostspec', app.options.hostspec); }
   set('service', app.service);
   set('trace', app.trace);
   try { history.replaceState(null, '', '?' + query + location.hash); } catch { /* a browser that forbids it for files */ }

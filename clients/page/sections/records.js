@@ -62,7 +62,7 @@ const Records = {
   },
 
   draw() {
-    if (Archive.data) { this.say(emptyState('Records are not in the page of an archive', 'Traces are. All records between two times:', 'pcp apm -a ' + Archive.data.archive + ' -S @10:41 -T @10:43 events')); return; }
+    if (Archive.data) { this.say(emptyState('Records are not in the page of an archive', 'Traces are. All records between two times:', 'pcp apm -a ' + shellWord(Archive.data.archive) + ' -S @10:41 -T @10:43 events')); return; }
     if (!answered(streamMetric(this.stream, 'count'))) { this.say(waitingState()); return; }
     if (!this.data) { this.say(this.error ? emptyState('The records could not be read', this.error.message) : emptyState('Loading records …')); return; }
     const { rows, columns, order, all, asked, got } = this.data;

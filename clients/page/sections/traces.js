@@ -172,8 +172,8 @@ const Traces = {
       return;
     }
     const content = this.error && !asked ? emptyState('The records could not be read', this.error.message) : !asked ? emptyState('Looking for the trace …') : this.asked && !this.got ? refusedState()
-      : Archive.data ? emptyState('No span of this trace is here', 'The page has those that failed and the slowest.', 'pcp apm -a ' + Archive.data.archive + ' trace ' + id)
-      : emptyState('No span of this trace is here', 'pmproxy gives the newest 50 and the slowest 50 records of each runtime. All that are in memory, and those of archives, are seen by:', 'pcp apm trace ' + id);
+      : Archive.data ? emptyState('No span of this trace is here', 'The page has those that failed and the slowest.', 'pcp apm -a ' + shellWord(Archive.data.archive) + ' trace ' + shellWord(id))
+      : emptyState('No span of this trace is here', 'pmproxy gives the newest 50 and the slowest 50 records of each runtime. All that are in memory, and those of archives, are seen by:', 'pcp apm trace ' + shellWord(id));
     if (place.textContent !== content.textContent) fill(place, content);
   },
 };

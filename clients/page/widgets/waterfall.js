@@ -37,7 +37,7 @@ class Waterfall {
       + countOf(trace.services.size, 'service') + ' · ' + (trace.errors ? trace.errors + ' failed' : 'none failed'));
     fill(this.services, [...trace.services].slice(0, 24).map(([key, name]) => { const mark = h('span', { class: 'mark' }); mark.style.background = serviceColour(key); return h('li', null, mark, name); }));
     setHidden(this.cut, more <= 0);
-    setText(this.cut, more > 0 ? 'Only ' + formatWhole(drawn.length) + ' of at least ' + formatWhole(drawn.length + more) + ' spans are drawn: pcp apm trace ' + trace.id + ' has more' : '');
+    setText(this.cut, more > 0 ? 'Only ' + formatWhole(drawn.length) + ' of at least ' + formatWhole(drawn.length + more) + ' spans are drawn: pcp apm trace ' + shellWord(trace.id) + ' has more' : '');
     fill(this.scale, [0, 0.25, 0.5, 0.75].map((part) => { const tick = h('i', null, formatTime(part * whole * 1e6)); tick.style.left = part * 100 + '%'; return tick; }));
     this.lines = drawn.map((row) => this.line(row, trace, whole));
     fill(this.body, this.lines.map((l) => [l.tr, l.details]));

@@ -54,6 +54,8 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   await mode(good, 'ok'); // and forgets the contexts
   await verdict('a forgotten context is made anew without a word', async () => (await until(async () => (await ask(good, '/seen')).paths['/pmapi/context'] > 0))
     && (await ticks(page, 1)) && (await live(page)) && page.locator('#trouble').isHidden());
+  await verdict('times of pmproxy are as it means them', () => page.evaluate(() => padded('{"timestamp":1795703771.64459548,') === '{"timestamp":1795703771.064459548,'
+    && padded('{"timestamp":1795703771064.45954,') === '{"timestamp":1795703771064.45954,' && padded('"timestamp":1795703771.164459548') === '"timestamp":1795703771.164459548'));
   await mode(good, 'zero');
   await ticks(page, 3);
   await mode(good, 'ok');
@@ -198,6 +200,9 @@ for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'],
   await show(page, 'records');
   await until(() => page.evaluate(() => { const row = document.querySelector('#records tbody tr'); row?.click(); return Boolean(row); }));
   await verdict('markup in names is shown as text', () => until(async () => (await text(page, '#chosen')).includes('<img src=x') && (await text(page, '#services tbody')).includes('<script>')));
+  await page.evaluate(() => Traces.show("4bf9'; >ran"));
+  await verdict('a command to copy has an id as one word', () => until(async () => (await text(page, 'dialog.trace')).includes("pcp apm trace '4bf9'\\''; >ran'")));
+  await page.keyboard.press('Escape');
   await verdict('nothing of it became an element or was run', () => page.evaluate(() => window.pwned === undefined && !document.querySelector('img, iframe, object, main script, header script, dialog script')));
   await verdict('the policy of the page runs no other script', () => page.evaluate(async () => {
     let refused = 0;

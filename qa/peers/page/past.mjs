@@ -49,6 +49,31 @@ await verdict('what was not logged is said', async () => {
   for (const [id, words] of [['traces', /apm.events of pmlogconf/], ['records', /pcp apm -a made/], ['stacks', /Nothing was logged/]]) { await show(page, id); if (!(await until(async () => words.test(await text(page, '#' + id))))) return false; }
   return true;
 });
+await verdict('markup in it is text', async () => {
+  await show(page, 'overview');
+  return until(async () => { const t = await text(page, '#overview'); return t.includes('</script><script>') && t.includes('__proto__') && page.evaluate(() => window.pwned === undefined); });
+});
+await verdict('what comes and goes has values where it had them', () => page.evaluate(() => {
+  const client = new ArchiveClient({ host: '', times: [0, 1, 2, 3, 4], metrics: { m: { values: { late: [2, 5, 6], always: 7 } } } });
+  return JSON.stringify([0, 1, 2, 3, 4].map((at) => [...client.sample(['m'], at).get('m')])) === '[[["always",7]],[["always",7]],[["late",5],["always",7]],[["late",6],["always",7]],[["always",7]]]';
+}));
+await verdict('what has no value at a moment has none of before', () => page.evaluate(() => {
+  const { metrics } = Archive.data, name = 'apm.profiler.service.latency.p99', kept = metrics[name];
+  metrics[name] = { ...kept, values: { 'shop/orders': [0, ...Array(50).fill(7)] } };
+  const at = (moment) => { Archive.choose(moment); return Services.rows[0].p99; };
+  const right = at(49) === 7 && at(50) === null;
+  metrics[name] = kept;
+  Archive.choose(60);
+  return right;
+}));
+await verdict('an address leads to the same moment, between seconds too', () => page.evaluate(() => {
+  const { times } = Archive.data;
+  Archive.data.times = times.map((t) => t + 0.7);
+  Archive.choose(60);
+  const at = Archive.nearest(momentOf(new URLSearchParams(location.search).get('at'), times[times.length - 1]));
+  Archive.data.times = times;
+  return at === 60;
+}));
 await verdict('it asks nobody', () => asked.length === 0);
 await verdict('axe finds nothing in it', () => accessible(page, 'archive'));
 await page.setViewportSize({ width: 390, height: 844 });
