@@ -376,7 +376,11 @@ mod tests {
             // Of 17 and 25.
             ("jdk.compiler/com.sun.tools.javac.launcher.Main /srv/Shop.java x", ".", "Shop"),
             ("jdk.compiler/com.sun.tools.javac.launcher.SourceLauncher Shop.java", ".", "Shop"),
-            ("jdk.compiler/com.sun.tools.javac.launcher.SourceLauncher shop", ".", "SourceLauncher"),
+            (
+                "jdk.compiler/com.sun.tools.javac.launcher.SourceLauncher shop",
+                ".",
+                "SourceLauncher",
+            ),
             ("", "", ""),
         ] {
             assert_eq!(program(command, path).as_deref(), Some(name), "{command}");
