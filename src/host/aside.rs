@@ -1,13 +1,18 @@
 //! Looks at a process that may not come back, in a thread that can be left behind: the memory map of a process
 //! that waits for a file system of its user's making is locked as long as that likes.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::limits;
 
 type Work = Box<dyn FnOnce() + Send>;
+
+/// One part in so many of the time is for the looks at one user's processes, in the long run: each of them may
+/// answer slowly, but in time.
+const SHARE: u32 = 2;
 
 /// A thread for looks, and those that have been left behind.
 #[derive(Debug)]
@@ -16,6 +21,8 @@ pub struct Aside {
     worker: Option<Worker>,
     /// The user whose process each is at.
     left: Vec<(u32, JoinHandle<()>)>,
+    /// When the looks at each user's processes will have had no more than their share.
+    busy: HashMap<u32, Instant>,
 }
 
 #[derive(Debug)]
@@ -36,18 +43,23 @@ impl Worker {
 impl Aside {
     /// Waits so long for each answer.
     #[must_use]
-    pub const fn new(patience: Duration) -> Self {
-        Self { patience, worker: None, left: Vec::new() }
+    pub fn new(patience: Duration) -> Self {
+        Self { patience, worker: None, left: Vec::new(), busy: HashMap::new() }
     }
 
     /// What a look finds at a process of this user. `None`: it has not come back, or another one at that
-    /// user's processes has not yet, whoever looked; these are looked at again when it has.
+    /// user's processes has not yet, whoever looked; these are looked at again when it has. So it is if those
+    /// that came back have had more than their share of the time.
     pub fn run<T: Send + 'static>(
         &mut self,
         user: u32,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         self.left.retain(|(_, thread)| !thread.is_finished());
+        let began = Instant::now();
+        if !self.has_time(user, began) {
+            return None;
+        }
         if self.left.len() >= limits::HANGING || self.left.iter().any(|(left, _)| *left == user) {
             return None;
         }
@@ -57,7 +69,9 @@ impl Aside {
         };
         let (answer, answered) = mpsc::sync_channel(1);
         worker.work.send(Box::new(move || drop(answer.send(work())))).ok()?;
-        match answered.recv_timeout(self.patience) {
+        let answer = answered.recv_timeout(self.patience);
+        self.took(user, began, began.elapsed());
+        match answer {
             Ok(found) => {
                 self.worker = Some(worker);
                 Some(found)
@@ -69,6 +83,17 @@ impl Aside {
             }
             Err(RecvTimeoutError::Disconnected) => None,
         }
+    }
+
+    /// The looks at this user's processes have not had more than their share, or not much more.
+    fn has_time(&mut self, user: u32, now: Instant) -> bool {
+        self.busy.retain(|_, until| *until > now);
+        self.busy.get(&user).is_none_or(|until| *until - now <= self.patience * SHARE)
+    }
+
+    fn took(&mut self, user: u32, began: Instant, time: Duration) {
+        let until = self.busy.entry(user).or_insert(began);
+        *until = began.max(*until) + time * SHARE;
     }
 
     /// Looks that have not come back.
@@ -100,6 +125,35 @@ mod tests {
         }
         assert_eq!(again(&mut aside), (Some(5), Some(6)));
         assert_eq!(aside.hanging(), 0);
+    }
+
+    /// Each answers a moment before it would be left behind.
+    #[test]
+    fn one_user_whose_processes_are_slow_has_a_part_of_the_time() {
+        let patience = Duration::from_millis(500);
+        let mut aside = Aside::new(patience);
+        let begin = Instant::now();
+        let (mut at, mut looks) = (begin, 0);
+        while at < begin + Duration::from_secs(60) {
+            if aside.has_time(1, at) {
+                aside.took(1, at, patience);
+                (at, looks) = (at + patience, looks + 1);
+            } else {
+                assert!(aside.has_time(2, at));
+                at += Duration::from_millis(10);
+            }
+        }
+        assert!((58..=62).contains(&looks), "{looks}");
+        // It answers at once again.
+        at += Duration::from_secs(1);
+        for _ in 0..1_000 {
+            assert!(aside.has_time(1, at));
+            aside.took(1, at, Duration::from_micros(100));
+            at += Duration::from_millis(1);
+        }
+        assert!(aside.has_time(2, at) && aside.busy.len() <= 1);
+        aside.took(3, Instant::now(), Duration::from_secs(60));
+        assert_eq!((aside.run(3, || 5), aside.run(4, || 6)), (None, Some(6)));
     }
 
     #[test]

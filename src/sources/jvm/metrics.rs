@@ -36,8 +36,8 @@ peer_metrics! {
     CONTAINER_PID 7 "process.container_pid" U32 Discrete None Cell "Process id within the container"
         "The innermost process id; the same as the host's for a process that is in no container.";
     VIA 8 "process.via" Text Discrete None Text "How the performance data is read"
-        "mapping: the mapped file by /proc/PID/map_files. file: the file below the root of the process. memory: the mapping in the \
-            memory of the process. Empty: it is not read.";
+        "mapping: the mapped file by /proc/PID/map_files. file: the file below the root of the process. memory: the memory of the \
+            process, where it has no file (jvm.memory). Empty: it is not read.";
     STATE 9 "session.state" U32 Discrete None Cell "State of reading"
         "0 found: its performance data is not ready. 1 no permission. 3 read: all is well. 5 refused: it has none, or none that can be \
             understood. 6 gone: it has ended, or is no longer read.";

@@ -1,8 +1,9 @@
 //! Every Java virtual machine of this host and of its containers, without an agent and without a restart, by the
-//! performance data that HotSpot keeps in a mapped file (docs/protocols/jvm-hsperfdata.md).
+//! performance data that HotSpot keeps in a mapped file, or in its memory alone (docs/protocols/jvm-hsperfdata.md).
 //!
 //! ```text
 //!  maps, command line, environment ─▶ locate: the region, or why there is none
+//!  libjvm.so in the memory of one without a file ─▶ memory: where the region is
 //!  bytes ─▶ wire: prologue, directory ─▶ state: facts (once), figures (each reading) ─▶ meter, rows ─▶ Peer
 //! ```
 //!

@@ -287,6 +287,8 @@ impl Shared {
             _ if matches!(absence, Absence::Other(_)) => return None,
             // Its region may not be there yet.
             _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => return Some(None),
+            // A child that goes on after fork has the memory of its parent, and none of its threads.
+            Some(_) if absence.is_private() && is_alone(glance) => return Some(None),
             Some(library) if absence.is_private() && self.reads_memory() => {
                 // So has it in memory.
                 if look < STARTED {
@@ -332,6 +334,12 @@ impl Shared {
             },
         }
     }
+}
+
+/// The process has one thread: a JVM has several from its begin on.
+fn is_alone(glance: &Glance) -> bool {
+    let usage = host::usage(glance.process(), glance.stat().start);
+    usage.is_some_and(|usage| usage.threads == Some(1))
 }
 
 impl host::Finder for Finder {

@@ -152,3 +152,45 @@ fn a_region_that_waits_is_not_lost() {
     assert_eq!(scene.reads(), (0, false));
     std::fs::remove_file(&path).unwrap();
 }
+
+/// A process with a library of this name, its threads but one gone or not there yet.
+#[test]
+fn a_child_of_a_jvm_is_none() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(from) =
+        maps.lines().find_map(|line| line.split(' ').find(|w| w.ends_with("/libc.so.6")))
+    else {
+        return;
+    };
+    let folder = std::env::temp_dir().join(format!("apm-jvm-child-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let library = folder.join("libjvm.so");
+    std::fs::copy(from, &library).unwrap();
+    let finder = Finder::new(Host::new(PathBuf::from("/proc")), Arc::default());
+    let look = |pid| {
+        let glance = finder.0.host.proc().open(pid).and_then(Glance::of).unwrap();
+        let located = locate(glance.maps().unwrap(), pid);
+        assert!(located.library.is_some(), "{located:?}");
+        finder.look(&glance, Visit { number: STARTED, settled: false })
+    };
+    let mut child = std::process::Command::new("sleep")
+        .arg("1000")
+        .env("LD_PRELOAD", &library)
+        .spawn()
+        .unwrap();
+    let begins = || {
+        let stat = finder.0.host.proc().open(child.id()).and_then(|process| process.stat());
+        stat.is_none_or(|stat| stat.comm != b"sleep")
+            || !std::fs::read_to_string(format!("/proc/{}/maps", child.id()))
+                .unwrap()
+                .contains("/libjvm.so")
+    };
+    while begins() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let found = look(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!((found.interest, found.report.is_some()), (Interest::Often, false));
+}

@@ -82,7 +82,7 @@ impl Region {
                 (bytes, read)
             })
             .ok_or_else(|| {
-                Error::new(ErrorKind::TimedOut, "a process of its user does not answer")
+                Error::new(ErrorKind::TimedOut, "a process of its user does not answer in time")
             })?;
         *into = bytes;
         // The kernel has no bytes of a memory that nobody uses.

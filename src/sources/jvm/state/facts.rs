@@ -277,6 +277,12 @@ fn program(command: &str, path: &str) -> Option<String> {
     }
     // MODULE/CLASS, or a class alone.
     let class = last(file, '/');
+    // A source file, which `java` compiles and runs: up to there it is an argument of what compiles it.
+    let compiles = class.starts_with("com.sun.tools.javac.launcher.");
+    let source = if compiles { command.split(' ').nth(1) } else { Some(class) };
+    if let Some(name) = source.and_then(|source| last(source, '/').strip_suffix(".java")) {
+        return Some(name.to_owned());
+    }
     if class.starts_with("org.springframework.boot.loader.") && class.ends_with("Launcher") {
         let folder = last(last(path, ':').trim_end_matches('/'), '/');
         if !matches!(folder, "" | "." | "..") {
@@ -367,6 +373,14 @@ mod tests {
             ("org.codehaus.plexus.classworlds.launcher.Launcher verify", "/m/x.jar", "maven"),
             ("org.gradle.launcher.daemon.bootstrap.GradleDaemon 8.5", "/g/x.jar", "gradle"),
             ("Bücher/日本 x", "/w", "日本"),
+            // Of 17 and 25.
+            ("jdk.compiler/com.sun.tools.javac.launcher.Main /srv/Shop.java x", ".", "Shop"),
+            ("jdk.compiler/com.sun.tools.javac.launcher.SourceLauncher Shop.java", ".", "Shop"),
+            (
+                "jdk.compiler/com.sun.tools.javac.launcher.SourceLauncher shop",
+                ".",
+                "SourceLauncher",
+            ),
             ("", "", ""),
         ] {
             assert_eq!(program(command, path).as_deref(), Some(name), "{command}");
@@ -398,6 +412,8 @@ mod tests {
             (b"java\0-m\0shop/org.shop.Main\0", Some("Main")),
             (b"java\0--module=shop/org.shop.Main\0x\0", Some("Main")),
             (b"java\0--add-opens\0a/b=ALL-UNNAMED\0Main\0", Some("Main")),
+            (b"java\0--source\x0021\0/srv/Shop.java\0x.java\0", Some("Shop")),
+            (b"java\0.java\0", None),
             (b"java\0-version\0", None),
             (b"java\0\0x\0", None),
             (b"python3\0x.py\0", None),
