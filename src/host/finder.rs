@@ -41,7 +41,7 @@ pub struct Visit {
     /// 1 for the first one at this program of the process.
     pub number: u8,
     /// Earlier ones have shown nothing, it is no longer young, and its name is the same: a look that
-    /// costs much need not be made.
+    /// costs much need not be made. Every few minutes it is not settled.
     pub settled: bool,
 }
 

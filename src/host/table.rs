@@ -20,6 +20,8 @@ const YOUNG: [Duration; YOUNG_LOOKS as usize - 1] = [
 /// Time between two looks at others, longer by up to [`SPREAD`] seconds: a shell that becomes another program
 /// keeps its id and its start time.
 const SELDOM: Duration = Duration::from_secs(45);
+/// Of so many looks at one that has shown nothing, one is a whole one: a program can load a runtime late.
+const WHOLE: u8 = 5;
 /// Spreads looks over time, so that not all fall into one scan.
 const SPREAD: u32 = 30;
 
@@ -44,6 +46,8 @@ struct Eye {
     interest: Interest,
     /// Earlier looks have shown nothing, and nothing says that it has become another program.
     settled: bool,
+    /// Looks since the last whole one at a process that has shown nothing.
+    short: u8,
 }
 
 #[derive(Debug)]
@@ -218,7 +222,9 @@ impl Table {
         eye.looks = eye.looks.saturating_add(1);
         eye.interest = interest;
         let young = YOUNG.get(usize::from(eye.looks - 1));
-        eye.settled = interest == Interest::Nothing && young.is_none();
+        let nothing = interest == Interest::Nothing && young.is_none();
+        eye.short = if nothing { (eye.short + 1) % WHOLE } else { 0 };
+        eye.settled = eye.short != 0;
         let spread = Duration::from_secs((pid % SPREAD).into());
         let wait = match (interest, young) {
             (Interest::Seldom, _) | (Interest::Nothing, None) => SELDOM + spread,

@@ -59,7 +59,10 @@ fn a_young_process_is_looked_at_often_then_as_its_finder_wants() {
     assert_eq!(world.looks(20, 0, &all), usize::from(YOUNG_LOOKS) - 1, "then it is settled");
     let looks = world.looks(600, 1, &all);
     assert!((45..=60).contains(&looks), "{looks} in 600 s");
-    assert_eq!(world.looks(600, 0, &all), 0);
+    // It may have loaded a runtime since: a whole look each few minutes, also after a day.
+    assert!((2..=3).contains(&world.looks(600, 0, &all)));
+    let day = world.looks(86_400, 0, &all);
+    assert!((300..=390).contains(&day), "{day} whole looks in a day");
     // One that is found is looked at seldom at once.
     let all = [(6, 1, 50, "app", [Interest::Seldom, NOTHING])];
     let mut world = World::default();
