@@ -101,7 +101,7 @@ impl Peer {
 
     /// The peer no longer reports this metric.
     pub fn unset(&mut self, item: MetricItem) {
-        self.tell(Update::Unset { item });
+        self.sums.unset(item, &mut *self.to);
     }
 
     /// Sets a value, or removes it.

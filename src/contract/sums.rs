@@ -34,6 +34,11 @@ struct Counters {
 }
 
 impl Counters {
+    fn forget(&mut self, item: MetricItem) {
+        self.touched &= !(1 << item.get());
+        self.sums.get_mut(usize::from(item.get())).into_iter().for_each(|sum| *sum = 0);
+    }
+
     fn tell(&mut self, to: &mut dyn Recipient) {
         let mut left = std::mem::take(&mut self.touched);
         while left != 0 {
@@ -211,6 +216,14 @@ impl Sums {
             *sum = sum.wrapping_add(more);
             counters.touched |= 1 << item.get();
         }
+    }
+
+    /// A metric has no value from now on: what was counted before does not come back.
+    pub(super) fn unset(&mut self, item: MetricItem, to: &mut dyn Recipient) {
+        if let Some(counters) = &mut self.counters {
+            counters.forget(item);
+        }
+        to.update(Update::Unset { item });
     }
 
     #[inline]

@@ -51,6 +51,20 @@ fn sums_are_told_once_a_turn() {
 }
 
 #[test]
+fn what_is_unset_does_not_come_back() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.is(identity("p"));
+    peer.add(ITEM, 7);
+    peer.unset(ITEM);
+    peer.flush();
+    assert_eq!(seen.value(ITEM), None);
+    peer.add(ITEM, 2);
+    peer.flush();
+    assert_eq!(seen.count(ITEM), 2, "it begins anew");
+}
+
+#[test]
 fn what_is_counted_before_the_identity_counts() {
     let seen = Recorded::new(&table());
     let mut peer = seen.peer_with_sums();
