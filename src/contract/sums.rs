@@ -91,6 +91,8 @@ struct Rows {
     keys: HashMap<u64, u32, RandomState>,
     /// The row of the rest, or the rows of a fixed list, are bound.
     bound: bool,
+    /// When something was told of it last.
+    used: Duration,
 }
 
 heap_size!(Rows { sums, marks, touched, keys });
@@ -142,7 +144,10 @@ impl Rows {
 
     /// Tells what is kept of a table. Of a row that begins with the sum that ranks: a key that gets a row by it
     /// has the rest there too.
-    fn tell(&mut self, table: TableId, to: &mut dyn Recipient) {
+    fn tell(&mut self, table: TableId, now: Duration, to: &mut dyn Recipient) {
+        if !self.touched.is_empty() {
+            self.used = now;
+        }
         let Self { cells, score, sums, marks, touched, .. } = self;
         for slot in touched.drain(..) {
             let at = slot as usize;
@@ -324,7 +329,7 @@ impl Sums {
     /// The slots of a table are about to lead elsewhere.
     pub(super) fn flush_table(&mut self, table: TableId, to: &mut dyn Recipient) {
         if let Some(Some(rows)) = self.rows.get_mut(table.index()) {
-            rows.tell(table, to);
+            rows.tell(table, self.now, to);
         }
     }
 
@@ -348,7 +353,8 @@ impl Sums {
         }
     }
 
-    /// Tells all sums. Frees memory when nothing was counted for some time.
+    /// Tells all sums. Frees the memory of tables in which nothing was counted for some time: others may be
+    /// told of all the time.
     #[inline]
     pub(super) fn flush(&mut self, to: &mut dyn Recipient) {
         if !self.longest.is_empty() {
@@ -372,9 +378,11 @@ impl Sums {
         }
         for (table, rows) in (0..).map(TableId::new).zip(&mut self.rows) {
             let Some(some) = rows else { continue };
-            some.tell(table, to);
-            if some.keys.len() >= KEYS {
-                to.update(Update::FreeRows { table });
+            some.tell(table, self.now, to);
+            if some.keys.len() >= KEYS || self.now.saturating_sub(some.used) >= IDLE {
+                if some.has_slots() {
+                    to.update(Update::FreeRows { table });
+                }
                 *rows = None;
             }
         }
@@ -398,9 +406,10 @@ impl Sums {
         }
         #[expect(clippy::indexing_slicing, reason = "there are that many")]
         let rows = &mut self.rows[at];
+        let now = self.now;
         rows.get_or_insert_with(|| {
             let (cells, score) = to.row_cells(table);
-            Box::new(Rows { cells: cells.into(), score, ..Rows::default() })
+            Box::new(Rows { cells: cells.into(), score, used: now, ..Rows::default() })
         })
     }
 }

@@ -135,6 +135,27 @@ fn an_idle_peer_has_no_memory_and_its_rows_stay() {
 }
 
 #[test]
+fn an_idle_table_has_no_memory_while_another_one_is_told_of() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.at(at(1));
+    peer.is(identity("p"));
+    (0..100).for_each(|key| count(&mut peer, "p", key, 3));
+    peer.row(BUCKET_COUNT.table(), 0, Some("0-1"));
+    peer.flush();
+    let before = peer.held().own;
+    for second in 2..20 {
+        peer.at(at(second));
+        peer.row_set(0, BUCKET_MAX, second);
+    }
+    peer.flush();
+    assert!(peer.held().own < before / 2, "{before}, {}", peer.held().own);
+    count(&mut peer, "p", 7, 4);
+    peer.flush();
+    assert_eq!(seen.counted(STREAM_BYTES).get("7"), Some(&7));
+}
+
+#[test]
 fn rows_follow_the_name() {
     let seen = Recorded::new(&table());
     let mut peer = seen.peer_with_sums();
