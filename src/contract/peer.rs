@@ -93,10 +93,10 @@ impl Peer {
         self.sums.add(item, more, &mut *self.to);
     }
 
-    /// Sets a value.
+    /// Sets a value; of numbers that are set several times in a turn, the last one is told.
     #[inline]
     pub fn set(&mut self, item: MetricItem, value: impl Into<Value>) {
-        self.tell(Update::Set { item, value: value.into() });
+        self.sums.set(item, value.into(), &mut *self.to);
     }
 
     /// The peer no longer reports this metric.

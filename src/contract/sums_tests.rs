@@ -7,7 +7,7 @@ use crate::catalogue::testkit::{
     self, BUCKET, BUCKET_COUNT, BUCKET_MAX, STREAM, STREAM_BYTES, STREAM_DELAY,
 };
 use crate::contract::{Histogram, Identity, Peer, Recorded, Refusal};
-use crate::model::{Departure, MetricItem, Now};
+use crate::model::{Departure, MetricItem, Now, Value};
 
 const ITEM: MetricItem = MetricItem::new(0);
 const EDGES: [u64; 2] = [0, 1];
@@ -48,6 +48,29 @@ fn sums_are_told_once_a_turn() {
     peer.add(ITEM, 0);
     peer.finish(false, Departure::regular("test"));
     assert_eq!(seen.log().updates, before + 2, "a counter of 0 exists");
+}
+
+#[test]
+fn the_last_number_of_a_turn_is_told() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.is(identity("p"));
+    let before = seen.log().updates;
+    (0..1000_u64).for_each(|n| peer.set(ITEM, n));
+    peer.flush();
+    assert_eq!((seen.value(ITEM), seen.log().updates), (Some(Value::U64(999)), before + 1));
+    peer.add(ITEM, 1);
+    peer.set(ITEM, 1.5);
+    peer.flush();
+    assert_eq!(seen.value(ITEM), Some(Value::F64(1.5)));
+    peer.set(ITEM, 2_u32);
+    peer.add(ITEM, 3);
+    peer.flush();
+    assert_eq!(seen.value(ITEM), Some(Value::U64(5)), "in the order in which they were said");
+    peer.set(ITEM, 7_u64);
+    peer.unset(ITEM);
+    peer.flush();
+    assert_eq!(seen.value(ITEM), None);
 }
 
 #[test]
