@@ -95,15 +95,15 @@ impl Peer {
         self.sums.add(item, more, &mut *self.to);
     }
 
-    /// Sets a value.
+    /// Sets a value; of numbers that are set several times in a turn, the last one is told.
     #[inline]
     pub fn set(&mut self, item: MetricItem, value: impl Into<Value>) {
-        self.tell(Update::Set { item, value: value.into() });
+        self.sums.set(item, value.into(), &mut *self.to);
     }
 
     /// The peer no longer reports this metric.
     pub fn unset(&mut self, item: MetricItem) {
-        self.tell(Update::Unset { item });
+        self.sums.unset(item, &mut *self.to);
     }
 
     /// Sets a value, or removes it.

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use super::longest::Longest;
 use super::{NewRow, Recipient, Update};
 use crate::heap_size;
-use crate::model::{MetricItem, RowItem, STATIC_ITEMS, TableId};
+use crate::model::{MetricItem, RowItem, STATIC_ITEMS, TableId, Value};
 
 /// Time without a count after which the memory is freed: most peers are idle.
 const IDLE: Duration = Duration::from_secs(15);
@@ -25,32 +25,58 @@ thread_local! {
     static SPARE: Cell<Option<Box<Counters>>> = const { Cell::new(None) };
 }
 
-/// Sums by item.
+/// Sums by item, and numbers that are set.
 #[derive(Debug)]
 struct Counters {
     sums: [u64; STATIC_ITEMS as usize],
     /// A bit for each item that has one.
     touched: u128,
+    /// A bit for each of these that was set, and for each that has the bits of an F64.
+    set: u128,
+    floats: u128,
 }
 
 impl Counters {
+    fn set(&mut self, item: MetricItem, bits: u64, is_float: bool) {
+        let Some(sum) = self.sums.get_mut(usize::from(item.get())) else { return };
+        *sum = bits;
+        let bit = 1 << item.get();
+        self.touched |= bit;
+        self.set |= bit;
+        self.floats = if is_float { self.floats | bit } else { self.floats & !bit };
+    }
+
+    fn forget(&mut self, item: MetricItem) {
+        self.touched &= !(1 << item.get());
+        self.set &= self.touched;
+        self.sums.get_mut(usize::from(item.get())).into_iter().for_each(|sum| *sum = 0);
+    }
+
     fn tell(&mut self, to: &mut dyn Recipient) {
         let mut left = std::mem::take(&mut self.touched);
+        let set = std::mem::take(&mut self.set);
         while left != 0 {
             let number = left.trailing_zeros();
-            left &= left - 1;
+            let bit = left & left.wrapping_neg();
+            left ^= bit;
             let more = self.sums.get_mut(number as usize).map(std::mem::take).unwrap_or_default();
             #[expect(clippy::cast_possible_truncation, reason = "below 128")]
             let item = MetricItem::new(number as u16);
-            to.update(Update::Count { item, more });
+            to.update(if set & bit == 0 {
+                Update::Count { item, more }
+            } else if self.floats & bit == 0 {
+                Update::Set { item, value: Value::U64(more) }
+            } else {
+                Update::Set { item, value: Value::F64(f64::from_bits(more)) }
+            });
         }
     }
 }
 
 fn spare() -> Box<Counters> {
-    SPARE
-        .take()
-        .unwrap_or_else(|| Box::new(Counters { sums: [0; STATIC_ITEMS as usize], touched: 0 }))
+    SPARE.take().unwrap_or_else(|| {
+        Box::new(Counters { sums: [0; STATIC_ITEMS as usize], touched: 0, set: 0, floats: 0 })
+    })
 }
 
 /// A bit for each cell of a row that has a sum, a value that is set, or a maximum.
@@ -86,6 +112,8 @@ struct Rows {
     keys: HashMap<u64, u32, RandomState>,
     /// The row of the rest, or the rows of a fixed list, are bound.
     bound: bool,
+    /// When something was told of it last.
+    used: Duration,
 }
 
 heap_size!(Rows { sums, marks, touched, keys });
@@ -93,8 +121,8 @@ heap_size!(Rows { sums, marks, touched, keys });
 impl Rows {
     /// Without slots. `cells`: how many a row has, and the one that ranks.
     #[cold]
-    fn new((cells, score): (u16, u16)) -> Box<Self> {
-        Box::new(Self { cells: cells.into(), score, ..Self::default() })
+    fn new((cells, score): (u16, u16), now: Duration) -> Box<Self> {
+        Box::new(Self { cells: cells.into(), score, used: now, ..Self::default() })
     }
 
     #[inline(always)]
@@ -147,7 +175,10 @@ impl Rows {
 
     /// Tells what is kept of a table. Of a row that begins with the sum that ranks: a key that gets a row by it
     /// has the rest there too.
-    fn tell(&mut self, table: TableId, to: &mut dyn Recipient) {
+    fn tell(&mut self, table: TableId, now: Duration, to: &mut dyn Recipient) {
+        if !self.touched.is_empty() {
+            self.used = now;
+        }
         let Self { cells, score, sums, marks, touched, .. } = self;
         for slot in touched.drain(..) {
             let at = slot as usize;
@@ -221,6 +252,28 @@ impl Sums {
             *sum = sum.wrapping_add(more);
             counters.touched |= 1 << item.get();
         }
+    }
+
+    /// A number is told at the end of the turn, what else there is at once.
+    #[inline]
+    pub(super) fn set(&mut self, item: MetricItem, value: Value, to: &mut dyn Recipient) {
+        let (bits, is_float) = match value {
+            _ if self.direct => return to.update(Update::Set { item, value }),
+            Value::U32(number) => (number.into(), false),
+            Value::U64(number) => (number, false),
+            Value::F64(number) => (number.to_bits(), true),
+            _ => return to.update(Update::Set { item, value }),
+        };
+        self.dirty = true;
+        self.counters.get_or_insert_with(spare).set(item, bits, is_float);
+    }
+
+    /// A metric has no value from now on: what was counted before does not come back.
+    pub(super) fn unset(&mut self, item: MetricItem, to: &mut dyn Recipient) {
+        if let Some(counters) = &mut self.counters {
+            counters.forget(item);
+        }
+        to.update(Update::Unset { item });
     }
 
     #[inline]
@@ -314,7 +367,7 @@ impl Sums {
     /// The slots of a table are about to lead elsewhere.
     pub(super) fn flush_table(&mut self, table: TableId, to: &mut dyn Recipient) {
         if let Some(Some(rows)) = self.rows.get_mut(table.index()) {
-            rows.tell(table, to);
+            rows.tell(table, self.now, to);
         }
     }
 
@@ -338,7 +391,8 @@ impl Sums {
         }
     }
 
-    /// Tells all sums. Frees memory when nothing was counted for some time.
+    /// Tells all sums. Frees the memory of tables in which nothing was counted for some time: others may be
+    /// told of all the time.
     #[inline]
     pub(super) fn flush(&mut self, to: &mut dyn Recipient) {
         if !self.longest.is_empty() {
@@ -362,9 +416,11 @@ impl Sums {
         }
         for (table, rows) in (0..).map(TableId::new).zip(&mut self.rows) {
             let Some(some) = rows else { continue };
-            some.tell(table, to);
-            if some.keys.len() >= KEYS {
-                to.update(Update::FreeRows { table });
+            some.tell(table, self.now, to);
+            if some.keys.len() >= KEYS || self.now.saturating_sub(some.used) >= IDLE {
+                if some.has_slots() {
+                    to.update(Update::FreeRows { table });
+                }
                 *rows = None;
             }
         }
@@ -389,7 +445,8 @@ impl Sums {
         }
         #[expect(clippy::indexing_slicing, reason = "there are that many")]
         let rows = &mut self.rows[at];
-        rows.get_or_insert_with(|| Rows::new(to.row_cells(table)))
+        let now = self.now;
+        rows.get_or_insert_with(|| Rows::new(to.row_cells(table), now))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::catalogue::testkit::{
     self, BUCKET, BUCKET_COUNT, BUCKET_MAX, STREAM, STREAM_BYTES, STREAM_DELAY,
 };
 use crate::contract::{Histogram, Identity, Peer, Recorded, Refusal};
-use crate::model::{Departure, MetricItem, Now};
+use crate::model::{Departure, MetricItem, Now, Value};
 
 const ITEM: MetricItem = MetricItem::new(0);
 const EDGES: [u64; 2] = [0, 1];
@@ -48,6 +48,43 @@ fn sums_are_told_once_a_turn() {
     peer.add(ITEM, 0);
     peer.finish(false, Departure::regular("test"));
     assert_eq!(seen.log().updates, before + 2, "a counter of 0 exists");
+}
+
+#[test]
+fn the_last_number_of_a_turn_is_told() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.is(identity("p"));
+    let before = seen.log().updates;
+    (0..1000_u64).for_each(|n| peer.set(ITEM, n));
+    peer.flush();
+    assert_eq!((seen.value(ITEM), seen.log().updates), (Some(Value::U64(999)), before + 1));
+    peer.add(ITEM, 1);
+    peer.set(ITEM, 1.5);
+    peer.flush();
+    assert_eq!(seen.value(ITEM), Some(Value::F64(1.5)));
+    peer.set(ITEM, 2_u32);
+    peer.add(ITEM, 3);
+    peer.flush();
+    assert_eq!(seen.value(ITEM), Some(Value::U64(5)), "in the order in which they were said");
+    peer.set(ITEM, 7_u64);
+    peer.unset(ITEM);
+    peer.flush();
+    assert_eq!(seen.value(ITEM), None);
+}
+
+#[test]
+fn what_is_unset_does_not_come_back() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.is(identity("p"));
+    peer.add(ITEM, 7);
+    peer.unset(ITEM);
+    peer.flush();
+    assert_eq!(seen.value(ITEM), None);
+    peer.add(ITEM, 2);
+    peer.flush();
+    assert_eq!(seen.count(ITEM), 2, "it begins anew");
 }
 
 #[test]
@@ -118,6 +155,27 @@ fn an_idle_peer_has_no_memory_and_its_rows_stay() {
     count(&mut peer, "p", 7, 4);
     peer.flush();
     assert_eq!(seen.counted(STREAM_BYTES), [("7".into(), 7)].into());
+}
+
+#[test]
+fn an_idle_table_has_no_memory_while_another_one_is_told_of() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.at(at(1));
+    peer.is(identity("p"));
+    (0..100).for_each(|key| count(&mut peer, "p", key, 3));
+    peer.row(BUCKET_COUNT.table(), 0, Some("0-1"));
+    peer.flush();
+    let before = peer.held().own;
+    for second in 2..20 {
+        peer.at(at(second));
+        peer.row_set(0, BUCKET_MAX, second);
+    }
+    peer.flush();
+    assert!(peer.held().own < before / 2, "{before}, {}", peer.held().own);
+    count(&mut peer, "p", 7, 4);
+    peer.flush();
+    assert_eq!(seen.counted(STREAM_BYTES).get("7"), Some(&7));
 }
 
 #[test]

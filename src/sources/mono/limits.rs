@@ -82,8 +82,6 @@ pub(super) const PENDING_IDS: usize = 4096;
 pub(super) const FRAMES_OF_WAIT: usize = 6;
 /// Pauses of one process that wait for the end of a flush: a pause takes 50 us at least.
 pub(super) const PAUSES: usize = 20_000;
-/// Waits for locks of one process that wait for its identity.
-pub(super) const WAITS: usize = 20_000;
 /// Live threads of one process.
 pub(super) const LIVE_THREADS: usize = 65_536;
 /// Types in one heapshot.

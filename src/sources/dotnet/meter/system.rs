@@ -356,7 +356,7 @@ impl System {
         } else if !self.has(counter)
             && let Some(sum) = self.waiting.get_mut(of as usize)
         {
-            *sum += more;
+            *sum = sum.wrapping_add(more);
         }
     }
 

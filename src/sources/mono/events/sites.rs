@@ -10,8 +10,9 @@ use super::names::Names;
 use super::rows::{Fixed, Flush, Pending, is_lock, site};
 use crate::contract::{Histogram, Peer};
 use crate::heap_size;
+use crate::meter::bucket_of;
 use crate::runtimes::{Layout, Open};
-use crate::sources::mono::limits::{FRAMES_OF_WAIT, WAITS};
+use crate::sources::mono::limits::FRAMES_OF_WAIT;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::mlpd::clause;
 
@@ -102,13 +103,13 @@ pub(super) struct Waited {
 pub(super) struct Locks {
     /// By thread.
     open: Open<u64, Wait>,
-    /// Lengths of waits that have ended since the last flush.
-    lengths: Vec<u64>,
+    /// Waits that have ended since the last flush, by the ranges of their lengths.
+    lengths: [u64; m::CONTENTION_EDGES.len()],
     /// By the innermost frames.
     sites: Pending<Innermost, 2>,
 }
 
-heap_size!(Locks { open, lengths, sites });
+heap_size!(Locks { open, sites });
 
 impl Locks {
     /// A wait begins.
@@ -134,8 +135,8 @@ impl Locks {
         let Wait { began, object, frames } = self.open.end(&thread)?;
         let duration = time.checked_sub(began)?;
         figures.add(m::CONTENTION_TIME, duration);
-        if self.lengths.len() < WAITS {
-            self.lengths.push(duration);
+        if let Some(waits) = self.lengths.get_mut(bucket_of(&m::CONTENTION_EDGES, duration / US)) {
+            *waits += 1;
         }
         if !frames.is_empty() {
             let mut innermost = [0; FRAMES_OF_WAIT];
@@ -152,8 +153,9 @@ impl Locks {
 
     /// A flush has been read, or a part of it.
     pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
-        for length in std::mem::take(&mut self.lengths) {
-            peer.count_range(&LENGTHS, length / US);
+        for (edge, waits) in m::CONTENTION_EDGES.into_iter().zip(std::mem::take(&mut self.lengths))
+        {
+            (0..waits).for_each(|_| peer.count_range(&LENGTHS, edge));
         }
         let name = |frames: &Innermost| waiting(frames.iter().copied(), flush.names).map(site);
         self.sites.settle(&LAYOUT, flush, name, peer);

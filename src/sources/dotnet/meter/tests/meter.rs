@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::captures::play;
-use crate::contract::Recorded;
+use crate::contract::{Identity, Recorded};
 use crate::model::{HeapSize, Value};
 use crate::sources::Source;
 use crate::sources::dotnet::meter::{At, Counter, Meter, Settings};
@@ -44,6 +44,17 @@ fn an_idle_process_takes_little_memory_and_loses_no_sum() {
     meter.tick(Duration::from_secs(20), None, &mut seen);
     assert!(meter.heap_size() < 10, "{}", meter.heap_size());
     assert_eq!(seen.count(m::UNKNOWN), 1);
+}
+
+#[test]
+fn totals_of_the_process_are_unknown_until_they_come() {
+    let (mut meter, seen) = (Meter::new(EVENTS), Recorded::new(&Dotnet::TABLE));
+    let mut peer = seen.peer_with_sums();
+    peer.is(Identity { name: "p:1".into(), ..Identity::default() });
+    meter.start("p:1", &mut peer);
+    peer.flush();
+    assert_eq!((seen.value(m::JIT_METHODS), seen.value(m::JIT_IL_BYTES)), (None, None));
+    assert_eq!(seen.number(m::EXCEPTIONS), Some(0));
 }
 
 #[test]

@@ -196,6 +196,19 @@ fn a_wait_for_a_lock_ends_by_its_thread() {
 }
 
 #[test]
+fn all_waits_of_a_flush_have_a_length() {
+    let mut p = Process::with("monitor");
+    let event = |event| Event::Monitor { event, object: 80, frames: &[] };
+    for wait in 0..30_000 {
+        p.event(1, 20_000 * wait, event(monitor::CONTENTION));
+        p.event(1, 20_000 * wait + 15_000, event(monitor::DONE));
+    }
+    p.flush(700_000_000);
+    assert_eq!(p.seen.number(m::CONTENTION_COUNT), Some(30_000));
+    assert_eq!(p.seen.counted(m::CONTENTIONS), map([("10-20", 30_000)]));
+}
+
+#[test]
 fn name_events_are_not_compiled_methods() {
     let mut p = Process::with("counter");
     (0..500).for_each(|id| p.method(id, "Shop:M ()"));
