@@ -290,8 +290,7 @@ impl Attributes {
         let sums = [span.duration, 1, span.error.into()];
         peer.count_row(&items, self.hasher.hash_one(&text), sums, |row| {
             let labels = [("agent", agent), ("statement", &*text)];
-            let labels = if row.is_rest() { &[][..] } else { &labels };
-            row.named(&format!("{agent}::{}", key(&text)), labels);
+            row.named(&format!("{agent}::{}", key(&text)), &labels);
         });
     }
 
