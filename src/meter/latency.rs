@@ -6,7 +6,6 @@ use hdrhistogram::Histogram;
 
 use super::merged::MergedLatency;
 use super::window::{Percentiles, Window, empty};
-use crate::model::HeapSize;
 
 /// Durations of the last minute in any unit. Longer durations than `LONGEST` count as this long.
 #[derive(Debug, Default)]
@@ -60,12 +59,6 @@ impl<const LONGEST: u64> Latency<LONGEST> {
             && self.fresh.as_ref().is_none_or(Histogram::is_empty)
     }
 
-    /// Allocated bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.heap_size()
-    }
-
     /// The percentiles, if they may have changed since the last time; `Some(None)`: no calls are
     /// left. New durations are also added to those of the `service`.
     pub fn changed(
@@ -90,6 +83,7 @@ impl<const LONGEST: u64> Latency<LONGEST> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::HeapSize;
 
     /// A week in ms.
     const LONGEST: u64 = 7 * 24 * 3600 * 1000;

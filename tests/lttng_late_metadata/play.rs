@@ -8,6 +8,9 @@ use pmdaapm::sources::lttng::{Collector, Reader, RecordFilter};
 use pmdaapm::store::{Limits, Store};
 use test_kit::lttng::{Relayd, at, settings};
 
+/// Item of `session.packets`.
+const PACKETS: u16 = 3;
+
 /// What the counters have in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -49,6 +52,7 @@ pub(crate) fn play_broken(
         spoil(command, reply)
     };
     collector.start(at(now), &mut list.1);
+    let told = || store.peers().first().and_then(|peer| peer.cells.get(PACKETS));
     let over = |relayd: &Relayd| relayd.sessions.iter().all(|session| session.over);
     while now < Duration::from_secs(100) && !(over(relayd) && reader.is_none()) {
         while !list.1.is_empty() {
@@ -77,7 +81,9 @@ pub(crate) fn play_broken(
         now = now.max(wakeup);
         collector.tick(at(now), &mut list.1).unwrap();
         if let Some(reader) = &mut reader {
+            let before = told();
             reader.tick(at(now), &mut talk.1).unwrap();
+            assert_eq!(told(), before, "the store is told of packets at the end of their call");
         }
     }
     assert!(over(relayd) && reader.is_none(), "no end");
@@ -85,7 +91,7 @@ pub(crate) fn play_broken(
     let peer = &store.peers()[0];
     let cell = |item| peer.cells.get(item).unwrap_or_default();
     let counts = Counts {
-        packets: cell(3),
+        packets: cell(PACKETS),
         bytes: cell(4),
         events: cell(5),
         discarded: cell(6),

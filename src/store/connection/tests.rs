@@ -230,7 +230,7 @@ fn members_of_a_row_are_its_connected_peers() {
     back.row(BUCKET, 3, Some("x"));
     back.row_member(BUCKET, 3);
     assert_eq!((x.members(), y.members()), (15, 5));
-    // A session that panics only drops its session, and a session that has ended joins nothing.
+    // A session that panics only drops its peer, and a peer that has ended joins nothing.
     all.truncate(10);
     back.finish(false, Departure::default());
     back.row_member(BUCKET, 3);

@@ -58,11 +58,7 @@ pub(super) struct Sums {
     mode: Option<(bool, bool, u32)>,
 }
 
-impl HeapSize for Sums {
-    fn heap_size(&self) -> usize {
-        self.collections.heap_size() + self.pairs.heap_size() + self.pauses.memory()
-    }
-}
+crate::heap_size!(Sums { collections, pairs, pauses });
 
 impl Sums {
     /// Counts an event.
