@@ -164,8 +164,9 @@ impl Live {
             Some(known) if known.start != start => self.gone(pid, 0),
             Some(known) if !found.program.is_another(&known.program) => return known.found(found),
             Some(known) => {
-                // A command line may be written over by the same program, whose sums go on.
-                let is_sure = found.program.file.and(known.program.file).is_some();
+                // A command line may be written over by the same program, whose sums go on and whose area
+                // stays mapped.
+                let is_sure = known.program.file.is_some() && found.was_seen();
                 self.another(pid, is_sure);
             }
             None => {}
@@ -350,6 +351,11 @@ struct Found {
 }
 
 impl Found {
+    /// Which area it has was seen, or that it has none.
+    const fn was_seen(&self) -> bool {
+        self.program.file.is_some() || matches!(self.access, Access::Off(_))
+    }
+
     /// Its area is the one that was open at the look before.
     fn was_open(&self) -> bool {
         self.access == Access::Open && self.area.is_none()

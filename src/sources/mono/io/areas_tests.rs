@@ -158,6 +158,13 @@ impl Tree {
         std::fs::write(self.process().join("cmdline"), format!("mono\0{program}\0")).unwrap();
     }
 
+    /// It executes a program that has not come to its area yet.
+    fn begins(&self, program: &str) {
+        self.command(program);
+        let map = "7f00-8f00 r-xp 00000000 08:01 7 /usr/bin/mono-sgen\n";
+        std::fs::write(self.process().join("maps"), map).unwrap();
+    }
+
     /// It executes a program, which makes its area anew.
     fn executes(&self, program: &str, exceptions: u32) {
         self.command(program);
@@ -213,6 +220,11 @@ fn a_process_that_executes_another_program_is_another() {
     tree.executes("b.exe", 2);
     let begins = [&name("b.exe"), "state 0", "2 exceptions", "state 3"];
     assert_eq!(look(), [&["state 6", ANOTHER][..], &begins].concat());
+    // And once more with other arguments, seen before it has an area: it counts fewer, and all of them count.
+    tree.begins("b.exe\0again");
+    assert_eq!(look(), ["state 6", ANOTHER, &name("b.exe"), "state 5"]);
+    tree.executes("b.exe\0again", 1);
+    assert_eq!(look(), ["1 exceptions", "state 3"]);
 }
 
 #[test]
