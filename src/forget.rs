@@ -70,7 +70,7 @@ fn names(catalogue: &Catalogue, record: &Record) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::testkit;
+    use crate::catalogue::test_kit;
     use crate::state::VERSION;
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
             source: "toy".into(),
             id,
             path: path.into(),
-            persist: testkit::persist(path),
+            persist: test_kit::persist(path),
             unseen: false,
         };
         let records = [
@@ -95,7 +95,7 @@ mod tests {
         let kept = ["{\"is\":\"later\"}".to_owned()];
         write(&path, create_private, Replace::Synced, records.iter().cloned(), &kept)
             .expect("room");
-        let catalogue = testkit::catalogue();
+        let catalogue = test_kit::catalogue();
         let all = names(&catalogue, &records[2]);
         let drop = |pattern: &str| forget(&dir, 400, &catalogue, pattern);
         assert!(drop("apm.toy.nothing*").expect("sound").is_empty());

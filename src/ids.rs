@@ -85,11 +85,11 @@ fn ranges(numbers: &BTreeSet<u32>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::catalogue::testkit;
+    use crate::catalogue::test_kit;
 
     #[test]
     fn what_is_used_and_what_is_free_is_listed() {
-        let text = super::print(&testkit::catalogue());
+        let text = super::print(&test_kit::catalogue());
         for line in [
             "apm.toy: clusters 64 to 127",
             "  cluster 64: items 0-1 (peers)",

@@ -13,7 +13,7 @@ use pmdaapm::contract::Recorded;
 use pmdaapm::model::{HeapSize, MetricItem, RowItem, Value};
 use pmdaapm::sources::Source;
 use pmdaapm::sources::jvm::Jvm;
-use pmdaapm::sources::jvm::testkit::{MEMORY, Process};
+use pmdaapm::sources::jvm::test_kit::{MEMORY, Process};
 
 const CAPTURES: [&[u8]; 6] = [
     include_bytes!("../../qa/corpus/jvm/captures/jdk8-parallel-loaded.hsperf.gz"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Instances;
-use crate::catalogue::testkit::{self, SHOP, STREAM, ware};
+use crate::catalogue::test_kit::{self, SHOP, STREAM, ware};
 use crate::contract::{Identity, Peer};
 use crate::model::{Departure, Now, Value};
 use crate::state::Book;
@@ -31,7 +31,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let catalogue = testkit::catalogue();
+        let catalogue = test_kit::catalogue();
         Self {
             store: Store::new(Arc::clone(&catalogue), 400, Limits::default(), 1 << 20),
             book: Book::new(&catalogue),
@@ -197,7 +197,7 @@ fn services_of_two_sources_with_one_name() {
     world.apply();
     let rows = world.instances.rows(SERIAL).expect("rows");
     let row = Arc::clone(rows.values().next().expect("a row"));
-    let (shop, toy) = ((2, SHOP, "shop"), (1, testkit::TOY, "toy"));
+    let (shop, toy) = ((2, SHOP, "shop"), (1, test_kit::TOY, "toy"));
     for order in [[shop, toy], [toy, shop]] {
         let mut instances = Instances::default();
         for (inst, source, protocol) in order {

@@ -8,7 +8,7 @@ use std::process::Command;
 use pmda::process::create_private;
 
 use super::*;
-use crate::catalogue::testkit::{self, TOY};
+use crate::catalogue::test_kit::{self, TOY};
 use crate::model::{MetricSpec, Place, Semantics, Units, ValueType};
 use crate::store::Limits;
 
@@ -19,7 +19,7 @@ fn world(name: &str) -> (std::path::PathBuf, Arc<Store>, PersistentIds) {
 
 fn world_with(name: &str, create: Create) -> (std::path::PathBuf, Arc<Store>, PersistentIds) {
     let dir = std::env::temp_dir().join(format!("apm-ids-{}-{name}", std::process::id()));
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let (ids, _) = PersistentIds::open(&dir, &store, create);
     (dir, store, ids)
 }

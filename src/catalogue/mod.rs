@@ -13,7 +13,7 @@ mod sound;
 mod source_metrics;
 mod table;
 #[cfg(test)]
-pub(crate) mod testkit;
+pub(crate) mod test_kit;
 
 pub use agent::{AGENT_INDOM, AgentCell};
 pub use contradiction::{CatalogueError, Contradiction};

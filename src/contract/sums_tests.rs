@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::catalogue::SourceTable;
-use crate::catalogue::testkit::{
+use crate::catalogue::test_kit::{
     self, BUCKET, BUCKET_COUNT, BUCKET_MAX, STREAM, STREAM_BYTES, STREAM_DELAY,
 };
 use crate::contract::{Histogram, Identity, Peer, Recorded, Refusal};
@@ -15,7 +15,7 @@ const HISTOGRAM: Histogram =
     Histogram { edges: &EDGES, item: BUCKET_COUNT, names: || vec!["0-1".into(), "1-inf".into()] };
 
 fn table() -> SourceTable {
-    *testkit::catalogue().source(testkit::SHOP).unwrap()
+    *test_kit::catalogue().source(test_kit::SHOP).unwrap()
 }
 
 fn at(seconds: u64) -> Now {

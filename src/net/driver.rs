@@ -247,7 +247,7 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
-    use crate::catalogue::testkit::{self, TOY};
+    use crate::catalogue::test_kit::{self, TOY};
     use crate::contract::Control;
     use crate::model::Now;
     use crate::net::connection_limit::ConnectionLimit;
@@ -318,7 +318,7 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         let client = std::thread::spawn(move || client(TcpStream::connect(address)?));
         let (stream, from) = listener.accept().await.expect("a client");
-        let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+        let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
         let limit = ConnectionLimit::new(1, 1, 1);
         let queue = Arc::new(RequestQueue::new(|| ()));
         let driver = Box::new(Driver {

@@ -285,7 +285,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::catalogue::testkit::{self, TOY};
+    use crate::catalogue::test_kit::{self, TOY};
     use crate::contract::Identity;
     use crate::store::{Limits, Store};
 
@@ -347,7 +347,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("apm-tail-refused-{}", std::process::id()));
         std::fs::write(&path, b"x").expect("written");
         let full = Limits { instances: 1, ..Limits::default() };
-        let store = Store::new(testkit::catalogue(), 400, full, 1 << 20);
+        let store = Store::new(test_kit::catalogue(), 400, full, 1 << 20);
         let mut other = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
         other.is(Identity { name: "other".to_owned(), ..Identity::default() });
         let tail = Tail {

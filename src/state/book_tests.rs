@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::file::{parse, write_to};
 use super::*;
-use crate::catalogue::testkit::{self, SHOP, STREAM, TOY};
+use crate::catalogue::test_kit::{self, SHOP, STREAM, TOY};
 use crate::contract::Identity;
 use crate::model::{Departure, Now, Stamp};
 use crate::store::{Change, Limits, Peer, RequestQueue, Store};
@@ -32,7 +32,7 @@ struct Pmda {
 
 impl Pmda {
     fn start(file: &[u8], limits: &Limits, sec: u64) -> (Self, Restored) {
-        let store = Store::new(testkit::catalogue(), 400, limits.clone(), 1 << 20);
+        let store = Store::new(test_kit::catalogue(), 400, limits.clone(), 1 << 20);
         let (book, restored) = Book::restore(parse(file).expect("memory"), &store, at(sec, sec));
         store.initial_rows();
         let mut pmda = Self { store, book, boot: sec, live: HashMap::new() };
@@ -95,7 +95,7 @@ impl Pmda {
     }
 
     fn define(&mut self, name: &str, sec: u64) {
-        self.store.define(TOY, &testkit::brought(name));
+        self.store.define(TOY, &test_kit::brought(name));
         self.apply(sec);
     }
 
@@ -257,7 +257,7 @@ fn what_contradicts_itself_is_refused() {
         source: "toy".into(),
         id,
         path: text.into(),
-        persist: testkit::persist(text),
+        persist: test_kit::persist(text),
         unseen: false,
     };
     let records = [
@@ -314,7 +314,7 @@ fn names_that_no_client_has_seen_give_way_after_a_restart_and_their_ids_do_not()
         source: "toy".into(),
         id,
         path: text.into(),
-        persist: testkit::persist(text),
+        persist: test_kit::persist(text),
         unseen,
     };
     let records = [name(0, "seen", false), name(1, "junk", true), name(2, "more", true)];
@@ -472,7 +472,7 @@ fn metrics_of_all_places_have_their_ids_and_names_again() {
         ["gauge till.cash", "series till.cash", "field till.cash", "series till", "gauge x.count"];
     let define = |pmda: &mut Pmda| {
         let metrics =
-            lines.map(|line| pmda.store.define(SHOP, &testkit::ware(line)).expect("room"));
+            lines.map(|line| pmda.store.define(SHOP, &test_kit::ware(line)).expect("room"));
         pmda.apply(pmda.boot + 1);
         metrics.map(|m| (m.id, m.pmid, m.param, m.spec.clone()))
     };

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::file::{Create, Loaded, Replace, parse, read, write, write_to};
 use super::record::{LINE_MAX, Record, VERSION, seal};
 use super::*;
-use crate::catalogue::testkit;
+use crate::catalogue::test_kit;
 use crate::model::{Departure, Now};
 use crate::store::{Limits, Store};
 
@@ -150,12 +150,12 @@ fn the_files_of_the_old_version_are_taken_over() {
     let put = |serial: u32, text: &str| {
         std::fs::write(dir.join(format!("400.{serial}")), text).expect("room")
     };
-    assert_eq!(read_old(&dir, 400, &testkit::catalogue()), None);
+    assert_eq!(read_old(&dir, 400, &test_kit::catalogue()), None);
     put(0, "2 0 2147483647\n4 1700000000 toy::p.exe:7\n9 1700000001 shop::a/b/c\nbroken\n");
     put(1, "2 0 2147483647\n2 1700000000 p.exe:7\n3 x y\n");
     put(1001, "2 0 2147483647\n5 1700000000 gc.x toy x y\n");
     put(21, "2 0 2147483647\n1 1700000000 1-2\n");
-    let old = read_old(&dir, 400, &testkit::catalogue()).expect("found");
+    let old = read_old(&dir, 400, &test_kit::catalogue()).expect("found");
     assert_eq!(old.damaged, 2);
     let has = |record: &Record| old.records.contains(record);
     assert!(has(&Record::Next { of: "agent".into(), next: 10 }));
@@ -185,7 +185,7 @@ fn a_name_that_is_none_is_made_anew() {
         persist: format!("gauge ware.n{id}"),
         unseen: false,
     });
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let loaded = Loaded { records: names.collect(), ..Loaded::default() };
     let (_, restored) = Book::restore(loaded, &store, Now::default());
     let paths = restored.metrics.iter().map(|metric| &*metric.spec.path);

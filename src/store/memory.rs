@@ -39,13 +39,13 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use crate::catalogue::{Stat, testkit};
+    use crate::catalogue::{Stat, test_kit};
     use crate::store::{Limits, Store};
 
     #[test]
     fn what_nobody_asked_for_counts_as_used() {
         let store = Store::new(
-            testkit::catalogue(),
+            test_kit::catalogue(),
             400,
             Limits { memory: 100 << 20, ..Limits::default() },
             10 << 20,

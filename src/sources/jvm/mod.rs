@@ -28,7 +28,7 @@ mod metrics;
 mod rows;
 mod state;
 #[cfg(fuzzing)]
-pub mod testkit;
+pub mod test_kit;
 #[cfg(test)]
 mod tests;
 mod wire;

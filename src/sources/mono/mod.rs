@@ -55,7 +55,7 @@ pub mod mlpd;
 mod process;
 mod stream;
 #[cfg(test)]
-mod testkit;
+mod test_kit;
 
 pub use agent::{Inspector, Settings};
 #[cfg(fuzzing)]

@@ -76,7 +76,7 @@ mod session;
 mod streams;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
-mod testkit;
+mod test_kit;
 mod wire;
 
 pub use config::Config;

@@ -2,13 +2,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::catalogue::Stat;
-use crate::catalogue::testkit::{self, SHOP, STREAM, ware};
+use crate::catalogue::test_kit::{self, SHOP, STREAM, ware};
 use crate::contract::{Identity, ParamId, Peer};
 use crate::model::{Departure, Value};
 use crate::store::{Change, Limits, RequestQueue, Row, Store};
 
 fn store(limits: Limits) -> Arc<Store> {
-    Store::new(testkit::catalogue(), 400, limits, 1 << 20)
+    Store::new(test_kit::catalogue(), 400, limits, 1 << 20)
 }
 
 /// A shop with a gauge at slot 0, a series at 1, a field at 2, and two rows.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::catalogue::testkit::table;
+use crate::catalogue::test_kit::table;
 use crate::catalogue::{
     Catalogue, InDomDef, ServiceOf, ServiceRows, ServiceSum, Services, SourceTable, TableDef,
 };

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::super::Limits;
 use super::values::widen;
 use super::*;
-use crate::catalogue::testkit::{
+use crate::catalogue::test_kit::{
     self, BUCKET, BUCKET_COUNT, BUCKET_MAX, COLOUR, SAMPLE, SHOP, STREAM, STREAM_BYTES,
     STREAM_DELAY, TOY,
 };
@@ -28,7 +28,7 @@ fn a_counter_of_32_bits_is_widened() {
 #[test]
 fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
     let store = Store::new(
-        testkit::catalogue(),
+        test_kit::catalogue(),
         400,
         Limits { memory: 3 << 20, ..Limits::default() },
         1 << 20,
@@ -58,7 +58,7 @@ fn texts_are_short_charged_and_forgotten_when_the_peer_is_gone() {
 
 #[test]
 fn a_sample_sets_cells_and_appends_one_record() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
     let spec = MetricSpec {
         key: "GC/x".into(),
@@ -109,7 +109,7 @@ impl Unpacked for Plain {
 
 #[test]
 fn records_that_are_packed_later_leave_room_for_others() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
     session.is(Identity { name: "app:1".into(), ..Identity::default() });
     let streams = || shown(&store).streams().count();
@@ -145,7 +145,7 @@ fn shop(store: &Arc<Store>, name: &str) -> Peer {
 
 #[test]
 fn a_row_of_a_peer_is_set_unset_and_follows_its_key() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let mut session = shop(&store, "a");
     let peer = shown(&store);
     let row = || store.row(SHOP, STREAM, Some(&peer), Some("a::x")).expect("room");
@@ -170,7 +170,7 @@ fn a_row_of_a_peer_is_set_unset_and_follows_its_key() {
 
 #[test]
 fn a_shared_row_is_raised_and_set_by_all() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let (mut a, mut b) = (shop(&store, "a"), shop(&store, "b"));
     let row = store.row(SHOP, BUCKET, None, Some("x")).expect("room");
     for (session, values) in [(&mut a, [5, 3]), (&mut b, [9, 7])] {
@@ -201,7 +201,7 @@ fn a_shared_row_is_raised_and_set_by_all() {
 
 #[test]
 fn members_of_a_row_are_its_connected_peers() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let at = |s| Now { monotonic: Duration::from_secs(s), ..Now::default() };
     let join = |name: &str, key: &str| {
         let mut session = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
@@ -248,7 +248,7 @@ fn members_of_a_row_are_its_connected_peers() {
 
 #[test]
 fn members_follow_the_place_of_their_key() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let mut sessions: Vec<_> = (0..20).map(|n| shop(&store, &format!("p{n}"))).collect();
     let tick = |sessions: &mut [Peer]| {
         sessions.iter_mut().for_each(|s| s.row_member(BUCKET, 1));
@@ -282,7 +282,7 @@ fn members_follow_the_place_of_their_key() {
 
 #[test]
 fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let mut session = shop(&store, "a");
     session.row_max(0, BUCKET_MAX, 7);
     let row = |key| store.row(SHOP, BUCKET, None, key).expect("room");
@@ -314,7 +314,7 @@ fn a_value_for_a_row_that_lost_its_instance_goes_to_the_rest() {
 
 #[test]
 fn a_kind_is_watched_until_its_first_record_and_while_it_is_read() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
     session.is(Identity { name: "app:1".into(), ..Identity::default() });
     assert!(session.is_watched(SAMPLE), "a reader needs a stream");
@@ -329,7 +329,7 @@ fn a_kind_is_watched_until_its_first_record_and_while_it_is_read() {
 
 #[test]
 fn who_reads_a_kind_has_a_cursor_in_each_stream_before_its_first_record() {
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 8 << 10);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 8 << 10);
     let attach = |name: &str| {
         let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
         session.is(Identity { name: name.into(), ..Identity::default() });

@@ -1,5 +1,5 @@
 use super::*;
-use crate::catalogue::testkit::{self, TOY};
+use crate::catalogue::test_kit::{self, TOY};
 use std::time::Duration;
 
 use crate::catalogue::{AgentCell, DYNAMIC_MAX, Stat};
@@ -36,7 +36,7 @@ fn requests() -> Arc<RequestQueue> {
 }
 
 fn store(limits: Limits) -> Arc<Store> {
-    Store::new(testkit::catalogue(), 400, limits, 1 << 20)
+    Store::new(test_kit::catalogue(), 400, limits, 1 << 20)
 }
 
 #[test]

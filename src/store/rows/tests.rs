@@ -51,11 +51,11 @@ impl World {
 }
 
 fn peers(names: &[&str]) -> Vec<Arc<Peer>> {
-    use crate::catalogue::testkit;
+    use crate::catalogue::test_kit;
     use crate::store::{Limits, Store};
-    let store = Store::new(testkit::catalogue(), 400, Limits::default(), 1 << 20);
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
     let peer = |name: &&str| {
-        store.restore_peer(testkit::TOY, name, Duration::ZERO, Duration::ZERO).expect("room")
+        store.restore_peer(test_kit::TOY, name, Duration::ZERO, Duration::ZERO).expect("room")
     };
     names.iter().map(peer).collect()
 }

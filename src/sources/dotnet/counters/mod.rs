@@ -15,7 +15,7 @@ mod spec;
 #[cfg(test)]
 mod series_tests;
 #[cfg(test)]
-mod testkit;
+mod test_kit;
 #[cfg(test)]
 mod tests;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::published::{Figure, Instrument, Series};
 use super::series::AllSeries;
 use super::spec::Names;
-use super::testkit::{OwnMetrics, recorded};
+use super::test_kit::{OwnMetrics, recorded};
 use crate::contract::Recorded;
 use crate::sources::dotnet::wire::Utf16;
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::providers::{Figure, Reading};
-use super::testkit::{OwnMetrics, events, facts, recorded, replay};
+use super::test_kit::{OwnMetrics, events, facts, recorded, replay};
 use super::*;
 use crate::contract::Recorded;
 use crate::model::{HeapSize, Semantics, Units, Value};

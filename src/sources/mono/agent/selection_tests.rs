@@ -3,7 +3,7 @@ use crate::contract::{Control, Session};
 use crate::read::Order;
 use crate::sources::mono::Settings;
 use crate::sources::mono::metrics::{ADD, LIST, REMOVE};
-use crate::sources::mono::testkit::{
+use crate::sources::mono::test_kit::{
     Agent as Wire, CONSTANT, Harness, MONOTONIC, Row, SECOND, SYSTEM, T0, gc, gc_2014, word,
 };
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sources::mono::testkit::{Agent, GC, MONOTONIC, SECOND, T0, gc};
+use crate::sources::mono::test_kit::{Agent, GC, MONOTONIC, SECOND, T0, gc};
 
 /// All tokens of `bytes` as text, whole and byte by byte; both must be the same.
 fn tokens(framing: Framing, order: Order, bytes: &[u8]) -> (Vec<String>, Option<(u64, String)>) {

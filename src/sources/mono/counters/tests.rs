@@ -1,5 +1,5 @@
 use super::*;
-use crate::sources::mono::testkit::{CONSTANT, GC, MONOTONIC, Row, SYSTEM, gc};
+use crate::sources::mono::test_kit::{CONSTANT, GC, MONOTONIC, Row, SYSTEM, gc};
 
 fn header<'a>((category, name, kind, unit, variance, index): Row<'a>) -> Header<'a> {
     Header {

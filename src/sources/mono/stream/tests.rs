@@ -19,7 +19,7 @@ use crate::sources::mono::counters::identity::Origin;
 use crate::sources::mono::front::Front;
 use crate::sources::mono::metrics as m;
 use crate::sources::mono::process::{Facts, Host, Joining, Processes, Said, Share, Via, Way};
-use crate::sources::mono::testkit::recorded;
+use crate::sources::mono::test_kit::recorded;
 
 /// A session, its output and its time.
 struct Talk {

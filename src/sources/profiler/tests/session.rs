@@ -4,7 +4,7 @@ use super::*;
 use crate::contract::{Recorded, RecordedEvent};
 use crate::model::RowItem;
 use crate::sources::Source;
-use crate::sources::profiler::testkit::Bytes;
+use crate::sources::profiler::test_kit::Bytes;
 use crate::sources::profiler::{Profiler, limits, metrics as m};
 
 fn recorded() -> Recorded {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::sources::profiler::testkit::Bytes;
+use crate::sources::profiler::test_kit::Bytes;
 use crate::sources::profiler::*;
 
 /// The records, one line each.

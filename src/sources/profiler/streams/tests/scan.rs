@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::{DecodeError, Numbers, Scan, TextReader};
 use crate::sources::profiler::dictionary::Text;
 use crate::sources::profiler::limits;
-use crate::sources::profiler::testkit::Bytes;
+use crate::sources::profiler::test_kit::Bytes;
 
 /// The rules of the specification, byte by byte.
 fn slow_varint(bytes: &[u8]) -> Option<(u32, usize)> {

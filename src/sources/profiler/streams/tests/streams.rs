@@ -1,6 +1,6 @@
 use super::super::*;
 use super::{Log, opened};
-use crate::sources::profiler::testkit::Bytes;
+use crate::sources::profiler::test_kit::Bytes;
 use crate::sources::profiler::{Call, KnownWord, StepVisitor};
 
 fn streams() -> Streams {

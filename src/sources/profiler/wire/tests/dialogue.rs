@@ -3,7 +3,7 @@ use std::io::Write;
 use flate2::{Compression, GzBuilder};
 
 use super::*;
-use crate::sources::profiler::testkit::Bytes;
+use crate::sources::profiler::test_kit::Bytes;
 
 fn string(s: &str) -> Vec<u8> {
     Bytes::new().int(s.len() as i32).raw(s.as_bytes()).0

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sources::profiler::testkit::Bytes;
+use crate::sources::profiler::test_kit::Bytes;
 
 fn string(s: &str) -> Bytes {
     Bytes::new().int(s.len() as i32).raw(s.as_bytes())
