@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use super::session::Choice;
+use super::wire::wanted;
 use crate::config::units;
 
 /// Kinds of event records unless configured.
@@ -125,7 +126,11 @@ impl Config {
         let wants = !self.counters.is_empty() || !self.meters.is_empty();
         let nobody = "reads dotnet.counters and dotnet.meters of nobody: no entry of dotnet.processes has ;counters";
         let in_vain = wants && !self.processes.iter().any(gives);
-        [looks, listens].into_iter().chain(in_vain.then(|| nobody.to_owned())).collect()
+        let unclear = self.providers.iter().filter(|text| wanted::parse(text).is_none()).map(|text| {
+            format!("does not ask for {text:?}: a provider is NAME:KEYWORDS:LEVEL, hexadecimal and 1 to 5")
+        });
+        let more = in_vain.then(|| nobody.to_owned()).into_iter().chain(unclear);
+        [looks, listens].into_iter().chain(more).collect()
     }
 }
 
@@ -187,5 +192,16 @@ mod tests {
         assert_eq!(lines(&[], &["*"]), 2);
         assert_eq!(lines(&["Shop"], &["*", "counters"]), 3);
         assert_eq!(lines(&["Shop"], &["*", "shop;version=9;counters"]), 2);
+    }
+
+    #[test]
+    fn an_entry_that_is_no_provider_is_told() {
+        let providers = ["Shop", "Shop:3f:4", "Shop:all", "Shop:1:9"].map(str::to_owned).to_vec();
+        let lines = Config { providers, ..Config::default() }.describe();
+        let told: Vec<_> = lines.iter().filter(|line| line.contains("a provider is")).collect();
+        assert!(
+            matches!(told[..], [all, level] if all.contains("Shop:all") && level.contains("Shop:1:9")),
+            "{told:?}"
+        );
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
+use super::counters::pattern::Pattern;
 use crate::config::units;
 
 crate::section! {
@@ -58,15 +59,25 @@ impl Config {
     }
 }
 
-/// Patterns `CATEGORY/NAME`.
+/// Patterns `CATEGORY/NAME`, or `*`.
 fn patterns<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<String>, D::Error> {
     let patterns = Vec::<String>::deserialize(d)?;
-    for p in &patterns {
-        if p.split_once('/').is_none_or(|(category, name)| category.is_empty() || name.is_empty()) {
-            let help =
-                "a pattern is CATEGORY/NAME, for example \"GC/*\" or \"JIT/Compiled methods\"";
-            return Err(D::Error::custom(format!("{p:?}: {help}")));
-        }
+    match patterns.iter().find(|text| Pattern::parse(text).is_err()) {
+        None => Ok(patterns),
+        Some(text) => Err(D::Error::custom(format!(
+            "{text:?}: a pattern is CATEGORY/NAME, for example \"GC/*\" or \"JIT/Compiled methods\""
+        ))),
     }
-    Ok(patterns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_those_that_agents_are_asked_for() {
+        let select = |text: &str| toml::from_str::<Config>(&format!("select = [{text:?}]"));
+        assert!(["*", "GC/*", "JIT/Compiled methods"].iter().all(|text| select(text).is_ok()));
+        assert!(["GC", "GC/", ""].iter().all(|text| select(text).is_err()));
+    }
 }

@@ -149,7 +149,10 @@ impl Hub {
             }
         }
         if inner.unattributed > 0 {
-            log::info!("dotnet: {} events of traces belong to no process", inner.unattributed);
+            log::info!(
+                "dotnet: {} events of traces belong to no process so far",
+                inner.unattributed
+            );
         }
     }
 }
