@@ -105,7 +105,7 @@ write_config() {
 }
 
 # Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in
-# PMDA_UNDER, those of pmcd in PMCD_ARGS.
+# PMDA_UNDER, those of pmcd in PMCD_ARGS, one to run pmcd under in PMCD_UNDER.
 pmcd_files() {
     [ -x "$PMDA" ] || die "$PMDA is missing: qa/instructions --build"
     mkdir -p "$D"/{run,log/pmcd,tmp,var/config/pmda}
@@ -146,7 +146,7 @@ pmcd_answers() { pminfo -h "$HOST" -f "${1:-pmcd.numagents}" 2>/dev/null | grep 
 pmcd_start() {
     pmcd_files
     # shellcheck disable=SC2086 # several arguments
-    background "$PCP_BINADM_DIR/pmcd" "${PMCD_WAITS[@]}" ${PMCD_ARGS:-} -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" \
+    background ${PMCD_UNDER:-} "$PCP_BINADM_DIR/pmcd" "${PMCD_WAITS[@]}" ${PMCD_ARGS:-} -f -A -U "$(id -un)" -c "$D/pmcd.conf" -n "$D/root" \
         -l "$D/log/pmcd/pmcd.log" -s "$D/run/pmcd.socket" >"$D/log/pmcd.out" 2>&1
     PMCD_PID=$LAST
     wait_for pmcd_answers || { cat "$D/log/pmcd/pmcd.log" "$D/log/pmcd.out"; die "pmcd does not answer"; }

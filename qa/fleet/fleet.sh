@@ -20,12 +20,13 @@ fleet_possible() {
     [ -n "$FAKETIME" ] || { echo "skipped: no libfaketime (qa/setup installs it)" >&2; exit 77; }
 }
 
-# in_host NAME COMMAND...: within the name spaces of a host, with its environment.
+# in_host NAME COMMAND...: within the name spaces of a host, with its environment. Its root and
+# directory are those of its first process: ours, which may be in a chroot (qa/pcp).
 in_host() {
     local name=$1
     shift
     # shellcheck disable=SC2016 # for the inner shell
-    nsenter -t "$(cat "$D/$name/init")" -m -p -n -u -i -T env BASH_ENV= bash -c '. "$0/env"; exec "$@"' "$D/$name" "$@"
+    nsenter -t "$(cat "$D/$name/init")" -m -r -w -p -n -u -i -T env BASH_ENV= bash -c '. "$0/env"; exec "$@"' "$D/$name" "$@"
 }
 
 # background_in NAME COMMAND...: the same in the background; ends with the host.
@@ -53,14 +54,14 @@ address() { echo "$SUBNET.$((10 + ${1#web}))"; }
 # since boot, which are SECONDS ahead.
 spaces() {
     local name=$1 address=$2 ahead=${3:-0} home=$D/$1
-    mkdir -p "$home"/{run,tmp,dotnet,log/pmcd,log/pmlogger,log/pmproxy,var/config/pmda}
+    mkdir -p "$home"/{run,tmp,dotnet,log/pmcd,log/pmlogger,log/pmproxy,log/pushed,var/config/pmda}
     # /run is empty after a boot.
     rm -rf "$home/init" "$home"/run/*
     printf '%s\n' "$(printf '%s' "$name" | md5sum | cut -c 1-32)" >"$home/machine-id"
     { echo "127.0.0.1 localhost"; echo "$CENTRAL central"; for _n in 1 2 3 4 5 6 7 8; do echo "$(address "web$_n") web$_n"; done; } >"$home/hosts"
     cat >"$home/env" <<END
 export PCP_RUN_DIR=$home/run PCP_LOG_DIR=$home/log PCP_TMP_DIR=$home/tmp PCP_TMPFILE_DIR=$home/tmp
-export PCP_ARCHIVE_DIR=$home/log/pmlogger PCP_PMCDCONF_PATH=$home/pmcd.conf PMCD_SOCKET=$home/run/pmcd.socket
+export PCP_ARCHIVE_DIR=$home/log/pmlogger PCP_REMOTE_ARCHIVE_DIR=$home/log/pushed PCP_PMCDCONF_PATH=$home/pmcd.conf PMCD_SOCKET=$home/run/pmcd.socket
 export PMCD_ROOT_AGENT=0 PMCD_LOCAL=0 PMCD_PORT=44321 PCP_DERIVED_CONFIG= HOME=$home
 export PMCD_CONNECT_TIMEOUT=60 PMCD_REQUEST_TIMEOUT=60
 END
@@ -140,9 +141,10 @@ central_up() {
     spaces central "$CENTRAL"
     mkdir -p "$home/redis" "${@/#/$home/log/pmlogger/}"
     background_in central redis "$REDIS" --port 6379 --bind 127.0.0.1 --save '' --appendonly no --dir "$home/redis"
-    # Its own configuration: that of this machine may be another.
+    # Its own configuration: that of this machine may be another. PCP 7 has [keys] where older ones have [redis].
     printf '%s\n' '[pmproxy]' 'pcp.enabled = true' 'http.enabled = true' 'redis.enabled = true' '[redis]' 'enabled = true' \
-        'servers = localhost:6379' '[discover]' 'enabled = true' '[pmsearch]' 'enabled = true' '[pmseries]' 'enabled = true' >"$home/pmproxy.conf"
+        'servers = localhost:6379' '[keys]' 'enabled = true' 'servers = localhost:6379' '[discover]' 'enabled = true' '[pmsearch]' 'enabled = true' '[pmseries]' 'enabled = true' \
+        '[pmlogger]' 'enabled = true' >"$home/pmproxy.conf"
     background_in central pmproxy "$PCP_BINADM_DIR/pmproxy" -f -A -t -U root -c "$home/pmproxy.conf" -p 44322 -i 0.0.0.0 \
         -s "$home/run/pmproxy.socket" -l "$home/log/pmproxy/pmproxy.log" -r 6379
     wait_for proxy_answers || die "pmproxy does not answer: $(cat "$home/log/pmproxy/pmproxy.log")"
@@ -162,6 +164,13 @@ logger_up() {
     fi
     background_in central "pmlogger.$name" pmlogger -h "$name" -r -c "$home/config.$name" -t "$LOG_EVERY" \
         -l "$home/log/pmlogger/$name/pmlogger.log" "$home/log/pmlogger/$name/$(date +%Y%m%d.%H.%M.%S)-$LOGGERS"
+}
+
+# push_up NAME: a host's own logger, with the same groups, that pushes to the central pmproxy (PCP 7).
+push_up() {
+    local name=$1 home=$D/$1
+    in_host "$name" pmlogconf -q -c -d "$GROUPS_DIR" -h local: "$home/config" >"$home/log/pmlogconf.out" 2>&1 || die "pmlogconf: $(cat "$home/log/pmlogconf.out")"
+    background_in "$name" pmlogger pmlogger -h local: -r -c "$home/config" -t "$LOG_EVERY" -l "$home/log/pmlogger/pmlogger.log" http://central:44322
 }
 
 # logger_ends NAME: as pmlogger_daily does it; its archive is complete.
