@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Component, Path, PathBuf};
 
+use pmda::process::leaves_reserve;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -122,6 +123,16 @@ impl ProcDir {
         let mut text = Vec::new();
         read(self.dir.as_fd(), Path::new(file), most, &mut text).ok()?;
         Some(text)
+    }
+
+    /// Its memory: that of the program that runs now.
+    ///
+    /// # Errors
+    /// This user may not read it; [`Errno::MFILE`]: the limit of open files is reached.
+    pub fn memory(&self) -> Result<File, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&self.dir, "mem", flags, Mode::empty())?;
+        if leaves_reserve(&file) { Ok(File::from(file)) } else { Err(Errno::MFILE) }
     }
 
     /// The process's id.

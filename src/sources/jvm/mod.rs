@@ -22,7 +22,6 @@ mod config;
 #[cfg(feature = "agent")]
 mod io;
 mod limits;
-mod memory;
 mod meter;
 mod metrics;
 mod rows;

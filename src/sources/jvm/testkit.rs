@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::limits;
-use super::meter::{Meter, State};
+use super::meter::{Meter, Stage, State};
 use super::state::{Hints, Known, Who};
 use crate::contract::Peer;
 use crate::heap_size;
@@ -32,7 +32,7 @@ impl Process {
 
     /// Introduces a process that cannot be read.
     pub fn unread(&mut self, peer: &mut Peer) {
-        self.meter.unread(State::Refused("not read".to_owned()));
+        self.meter.unread(State::new(Stage::Refused, "not read"));
         self.meter.start(peer);
     }
 
@@ -57,11 +57,9 @@ impl Process {
             self.meter.start(peer);
             self.introduced = true;
         }
-        self.meter.read(copy, age, age, peer);
+        self.meter.read(copy, age, peer);
         self.meter.tick(peer);
-        match self.meter.state() {
-            State::Read(_) => Ok(()),
-            other => Err(other.words().to_owned()),
-        }
+        let State { stage, why } = self.meter.state();
+        if *stage == Stage::Read { Ok(()) } else { Err(why.clone()) }
     }
 }

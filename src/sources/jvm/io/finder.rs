@@ -1,17 +1,12 @@
-//! Says of each process of this host whether it is a JVM, and opens its performance data. What the task has not applied
-//! yet waits: a reading may hang, and processes come and go meanwhile. Of each the newest report is kept, and that some
-//! have ended, but not which.
+//! Says of each process of this host whether it is a JVM, and opens its performance data.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::Notify;
 
 use super::locate::{Absence, Located, locate};
 use super::region::{Closed, Region, loaded, open, open_memory};
 use crate::host::{
-    self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container, ticks,
+    self, Glance, Host, Interest, Mapped, Named, Program, Reports, Visit, container, ticks,
 };
 use crate::sources::jvm::command::{Start, variable};
 use crate::sources::jvm::limits;
@@ -72,93 +67,11 @@ impl Access {
     }
 }
 
-/// Reports that wait.
-#[derive(Debug, Default)]
-pub(super) struct Reports {
-    waiting: Mutex<Waiting>,
-    ready: Notify,
-}
-
-/// The reports since the last ones were taken.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    /// JVMs, and those that can be read otherwise than before.
-    pub(super) found: HashMap<u32, Found>,
-    /// Some that were known have ended: what the finder does not know any more.
-    pub(super) ended: bool,
-    /// Some were not taken: they are to be looked at again.
-    pub(super) full: bool,
-}
-
-/// A process, as it was found last.
+/// A process, as it was found.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) who: Who,
     pub(super) access: Access,
-    /// It has ended since. What it has counted can still be read.
-    ended: bool,
-}
-
-impl Reports {
-    /// There is room for a report of this process. If not, it is to be found again.
-    pub(super) fn takes(&self, pid: u32) -> bool {
-        let mut waiting = self.lock();
-        if waiting.found.len() >= limits::REPORTS {
-            // Those that are there come first.
-            waiting.found.retain(|other, found| *other == pid || !found.ended);
-        }
-        let takes = waiting.found.len() < limits::REPORTS || waiting.found.contains_key(&pid);
-        waiting.full |= !takes;
-        takes
-    }
-
-    /// A process was found.
-    pub(super) fn found(&self, who: Who, mut access: Access) {
-        let mut waiting = self.lock();
-        if let Some(before) = waiting.found.remove(&who.pid)
-            && before.who.start == who.start
-            && matches!(access, Access::Kept(_))
-        {
-            // What was open is here, nobody has taken it yet.
-            access = before.access;
-        }
-        waiting.found.insert(who.pid, Found { who, access, ended: false });
-        self.ready.notify_one();
-    }
-
-    /// One that was known has ended.
-    pub(super) fn gone(&self, pid: u32, start: u64) {
-        let mut waiting = self.lock();
-        waiting.ended = true;
-        if let Some(found) = waiting.found.get_mut(&pid).filter(|found| found.who.start == start) {
-            found.ended = true;
-        }
-        self.ready.notify_one();
-    }
-
-    /// What was told of a process is not needed.
-    pub(super) fn forget(&self, pid: u32) {
-        self.lock().found.remove(&pid);
-    }
-
-    /// Nothing of what was told is needed.
-    pub(super) fn clear(&self) {
-        drop(self.take());
-    }
-
-    /// Waits until there are some.
-    pub(super) async fn ready(&self) {
-        self.ready.notified().await;
-    }
-
-    /// Takes all.
-    pub(super) fn take(&self) -> Waiting {
-        std::mem::take(&mut *self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The eye of this source.
@@ -172,24 +85,22 @@ struct Shared {
     began: AtomicU64,
     /// `jvm.memory`
     memory: AtomicBool,
-    /// The JVMs.
-    known: Known<Shown>,
-    reports: Arc<Reports>,
+    /// The JVMs, and what the task does not know of them yet.
+    reports: Reports<Shown, Found>,
 }
 
 impl Finder {
-    pub(super) fn new(host: Arc<Host>, reports: Arc<Reports>) -> Self {
-        let began = AtomicU64::new(ticks());
-        let (memory, known) = (AtomicBool::new(false), Known::default());
-        Self(Arc::new(Shared { host, began, memory, known, reports }))
+    pub(super) fn new(host: Arc<Host>) -> Self {
+        let (began, memory) = (AtomicU64::new(ticks()), AtomicBool::new(false));
+        Self(Arc::new(Shared { host, began, memory, reports: Reports::new(limits::REPORTS) }))
     }
 
     /// Sets whether it looks.
     pub(super) fn activate(&self, active: bool) {
-        if active && !self.known().is_active() {
+        if active && !self.reports().known().is_active() {
             self.0.began.store(ticks(), Ordering::Relaxed);
         }
-        self.known().activate(active);
+        self.reports().activate(active);
     }
 
     /// Sets whether JVMs without a file are read.
@@ -197,51 +108,34 @@ impl Finder {
         self.0.memory.store(memory, Ordering::Relaxed);
     }
 
-    /// The JVMs that are known.
-    pub(super) fn known(&self) -> &Known<Shown> {
-        &self.0.known
-    }
-
-    /// What was told since the last time, and the starts of what is known by its process if some have ended.
-    pub(super) fn told(&self) -> (Waiting, Option<HashMap<u32, u64>>) {
-        let reports = self.0.reports.take();
-        // After the reports were taken: what ends from now on is told once more.
-        let alive = reports.ended.then(|| self.known().starts());
-        (reports, alive)
+    /// What is told.
+    pub(super) fn reports(&self) -> &Reports<Shown, Found> {
+        &self.0.reports
     }
 
     /// What was open of a process is not any more: at the next look it is opened again.
     pub(super) fn lost(&self, pid: u32, start: u64) {
-        if let Some(mut shown) = self.known().get(pid, start) {
+        let known = self.reports().known();
+        if let Some(mut shown) = known.get(pid, start) {
             shown.program.file = None;
-            self.known().tell_again(pid, start, shown, || {});
+            known.tell_again(pid, start, shown, || {});
         }
-    }
-
-    /// What was told of a process was not taken: it will be told again.
-    pub(super) fn forget(&self, pid: u32) {
-        self.0.known.forget(pid, || self.0.reports.forget(pid));
     }
 }
 
 impl Shared {
-    fn gone(&self, pid: u32, start: u64) {
-        self.known.end(pid, start, || self.reports.gone(pid, start));
-    }
-
     /// A look has come back in time.
     fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
-        if !self.reports.takes(who.pid) {
-            return;
-        }
         let (pid, start, why) = (who.pid, who.start, access.why().to_owned());
         let shown = Shown { comm, owner: who.owner.clone(), program: access.program(&who), why };
-        let kept = matches!(access, Access::Kept(_));
-        let tell = || self.reports.found(who, access);
-        if kept {
-            self.known.tell_again(pid, start, shown, tell);
+        if matches!(access, Access::Kept(_)) {
+            // What was open is here, if nobody has taken it yet.
+            self.reports.tell_again(pid, start, shown, |before| Found {
+                who,
+                access: before.map_or(access, |before| before.access),
+            });
         } else {
-            self.known.tell(pid, start, shown, tell);
+            self.reports.tell(pid, start, shown, Found { who, access });
         }
     }
 
@@ -253,7 +147,7 @@ impl Shared {
             (None, Some(library)) if self.reads_memory() => Access::Kept(loaded(library)),
             (None, _) => return None,
         };
-        let known = self.known.get(who.pid, who.start)?;
+        let known = self.reports.known().get(who.pid, who.start)?;
         (known.program == kept.program(who)).then_some(kept)
     }
 
@@ -344,7 +238,7 @@ fn is_alone(glance: &Glance) -> bool {
 
 impl host::Finder for Finder {
     fn is_active(&self) -> bool {
-        self.0.known.is_active()
+        self.reports().known().is_active()
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
@@ -357,7 +251,7 @@ impl host::Finder for Finder {
         let shared = Arc::clone(&self.0);
         let none = |shared: Arc<Shared>| {
             // It executes another program, which is no JVM.
-            let report = Box::new(move || shared.gone(pid, start));
+            let report = Box::new(move || shared.reports.end(pid, start));
             host::Look { interest: Interest::Nothing, report: Some(report) }
         };
         let located = glance.maps().map(|maps| locate(maps, glance.inner_pid()));
@@ -384,7 +278,7 @@ impl host::Finder for Finder {
     }
 
     fn gone(&self, pid: u32, start: u64) {
-        self.0.gone(pid, start);
+        self.reports().end(pid, start);
     }
 
     fn named(&self, _: &[u8]) -> Option<Named> {

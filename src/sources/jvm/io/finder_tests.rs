@@ -33,7 +33,7 @@ fn off() -> Access {
 impl Scene {
     fn new() -> Self {
         let host = Host::new(PathBuf::from("/nonexistent"));
-        let finder = Finder::new(Arc::clone(&host), Arc::default());
+        let finder = Finder::new(Arc::clone(&host));
         finder.activate(true);
         let store = Recorded::new(&Jvm::TABLE);
         let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
@@ -48,11 +48,11 @@ impl Scene {
 
     /// The reading has come back: returns how many were found, and whether some were not taken.
     fn reads(&mut self) -> (usize, bool) {
-        let (reports, alive) = self.finder.told();
+        let reports = self.finder.reports().take();
         let told = (reports.found.len(), reports.full);
-        self.live.report(reports, alive.as_ref());
+        self.live.report(reports);
         for pid in self.live.again() {
-            self.finder.forget(pid);
+            self.finder.reports().forget(pid);
         }
         told
     }
@@ -89,7 +89,7 @@ fn what_ends_while_a_reading_hangs_is_not_shown_for_ever() {
 
 #[test]
 fn what_runs_when_it_begins_to_look_is_not_new() {
-    let finder = Finder::new(Host::new(PathBuf::from("/proc")), Arc::default());
+    let finder = Finder::new(Host::new(PathBuf::from("/proc")));
     let glance = finder.0.host.proc().open(std::process::id()).and_then(Glance::of).unwrap();
     let is_new = || {
         let start = Start { command: &[], environment: &[] };
@@ -166,7 +166,7 @@ fn a_child_of_a_jvm_is_none() {
     std::fs::create_dir_all(&folder).unwrap();
     let library = folder.join("libjvm.so");
     std::fs::copy(from, &library).unwrap();
-    let finder = Finder::new(Host::new(PathBuf::from("/proc")), Arc::default());
+    let finder = Finder::new(Host::new(PathBuf::from("/proc")));
     let look = |pid| {
         let glance = finder.0.host.proc().open(pid).and_then(Glance::of).unwrap();
         let located = locate(glance.maps().unwrap(), pid);

@@ -1,13 +1,9 @@
 //! Where the region of a JVM without a file is in its memory: HotSpot exports a table of its static fields for its
 //! serviceability agent (docs/protocols/jvm-hsperfdata.md 1.7). Each number and pointer of it may be a lie.
 
-mod elf;
-
-pub(crate) use elf::Memory;
-use elf::{Library, nth};
-
-use super::limits;
-use super::wire::PROLOGUE;
+use crate::host::{Library, Memory, nth};
+use crate::sources::jvm::limits;
+use crate::sources::jvm::wire::PROLOGUE;
 
 /// A region in the memory of a process. It does not move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,4 +110,5 @@ fn fields(memory: &impl Memory, table: u64, layout: &Layout) -> Option<(u64, u64
 }
 
 #[cfg(test)]
+#[path = "memory_tests.rs"]
 mod tests;

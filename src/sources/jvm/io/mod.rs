@@ -3,12 +3,13 @@
 mod finder;
 mod live;
 mod locate;
+mod memory;
 mod region;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use finder::{Finder, Reports};
+use finder::Finder;
 use live::Live;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -42,13 +43,12 @@ pub(super) fn start(
         let charge = Charge::new(Arc::clone(&memory), Purpose::Definitions);
         Live::new(Arc::clone(&all), maker.clone(), charge)
     };
-    let reports = Arc::<Reports>::default();
-    let finder = Finder::new(Arc::clone(&host), Arc::clone(&reports));
+    let finder = Finder::new(Arc::clone(&host));
     let place = host.add(Arc::new(finder.clone()), None);
     let live = Some(make());
     let make = Box::new(make);
     let (reading, slow) = (None, LogThrottle::default());
-    let mut task = Task { config: receiver, make, live, reading, slow, finder, place, reports };
+    let mut task = Task { config: receiver, make, live, reading, slow, finder, place };
     task.configure();
     let stop = net.stop().clone();
     net.spawn(async move {
@@ -61,15 +61,14 @@ pub(super) fn start(
             live.end("the PMDA stopped");
         }
     });
-    Ok(Box::new(RunningJvm(Mutex::new(sender))))
+    Ok(Box::new(RunningJvm(sender)))
 }
 
-struct RunningJvm(Mutex<watch::Sender<Arc<Config>>>);
+struct RunningJvm(watch::Sender<Arc<Config>>);
 
 impl Running<Config> for RunningJvm {
     fn reconfigure(&self, new: &Config) -> Vec<&'static str> {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sender.send_replace(Arc::new(new.clone()));
+        self.0.send_replace(Arc::new(new.clone()));
         Vec::new()
     }
 }
@@ -83,7 +82,6 @@ struct Task {
     slow: LogThrottle,
     finder: Finder,
     place: Place,
-    reports: Arc<Reports>,
 }
 
 impl Task {
@@ -100,7 +98,7 @@ impl Task {
                     self.configure();
                     self.place.look_again();
                 }
-                () = self.reports.ready(), if idle => self.report(),
+                () = self.finder.reports().ready(), if idle => self.report(),
                 _ = ticks.tick(), if idle => self.work(Live::tick),
                 live = timeout(SLOW, done(self.reading.as_mut())), if !idle => match live {
                     Ok(live) => self.worked(live),
@@ -112,11 +110,11 @@ impl Task {
 
     /// Applies what the finder has told since the last time.
     fn report(&mut self) {
-        let (reports, alive) = self.finder.told();
+        let reports = self.finder.reports().take();
         if reports.full {
             self.place.look_again();
         }
-        self.work(move |live| live.report(reports, alive.as_ref()));
+        self.work(move |live| live.report(reports));
     }
 
     /// Reads files on a thread that may block.
@@ -141,7 +139,6 @@ impl Task {
         if live.is_none() {
             self.live = Some((self.make)());
             self.finder.activate(false);
-            self.reports.clear();
             self.configure();
             return self.place.look_again();
         }
@@ -151,7 +148,7 @@ impl Task {
             self.place.again(pid);
         }
         for pid in self.live.as_mut().map(Live::again).unwrap_or_default() {
-            self.finder.forget(pid);
+            self.finder.reports().forget(pid);
             self.place.again(pid);
         }
     }
@@ -163,8 +160,6 @@ impl Task {
         let Some(live) = &mut self.live else { return };
         live.configure(&config.processes);
         if !config.discover {
-            // What was reported before is not to come back.
-            self.reports.clear();
             live.end("jvm.discover is false");
         }
     }

@@ -8,15 +8,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use pmda::process::leaves_reserve;
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::locate::{locate, name};
+use super::memory::{Area, Nowhere, find};
 use crate::host::limits::MAPS;
 use crate::host::{Aside, Found, Glance, Mapped, Mapping};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::memory::{Area, Memory, Nowhere, find};
 use crate::sources::jvm::wire::PROLOGUE;
 
 /// A region that is open. In a file it stays readable when its name is gone and when the process has ended; in
@@ -28,8 +26,6 @@ pub(super) struct Region {
     pub(super) via: &'static str,
     /// Its file: another one is another region.
     pub(super) mapped: Mapped,
-    /// The inode as the file system has it.
-    inode: u64,
 }
 
 #[derive(Debug)]
@@ -43,8 +39,6 @@ enum Bytes {
     },
 }
 
-const NO_FILES: &str = "the limit of open files (ulimit -n) of the PMDA is reached";
-
 /// Why a region is not open.
 #[derive(Debug)]
 pub(super) enum Closed {
@@ -54,11 +48,24 @@ pub(super) enum Closed {
     Refused(&'static str),
 }
 
+impl Closed {
+    /// It cannot be opened, for no other reason than `why`.
+    const fn by(error: Errno, why: &'static str) -> Self {
+        match error {
+            Errno::ACCESS | Errno::PERM => Self::Denied,
+            Errno::MFILE => {
+                Self::Refused("the limit of open files (ulimit -n) of the PMDA is reached")
+            }
+            _ => Self::Refused(why),
+        }
+    }
+}
+
 impl Region {
     /// Of a test.
     #[cfg(test)]
     pub(super) const fn of(file: File, mapped: Mapped) -> Self {
-        Self { bytes: Bytes::File(file), via: "file", mapped, inode: mapped.1 }
+        Self { bytes: Bytes::File(file), via: "file", mapped }
     }
 
     /// Reads at most so many bytes of the begin. What may hang is read aside.
@@ -122,11 +129,10 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
             Err(_) => continue,
         };
         // On overlayfs old kernels tell another device and inode in the map.
-        let is = |region: &Region| {
-            area.inode == region.inode || found.file_system(&mounts) == Some(b"overlay")
-        };
+        let is =
+            area.inode == found.stat().stx_ino || found.file_system(&mounts) == Some(b"overlay");
         match opened(&found, "file", glance, (&mounts, area)) {
-            Ok(region) if is(&region) => return Ok(region),
+            Ok(region) if is => return Ok(region),
             Ok(_) => refused = Some(Closed::Refused("the file of its name is of another process")),
             Err(why) => refused = Some(why),
         }
@@ -145,12 +151,7 @@ pub(super) const fn loaded(library: &Mapping) -> Mapped {
 /// The region in the memory of a process, which shows only its map of itself. `None`: it has none.
 pub(super) fn open_memory(glance: &Glance, library: &Mapping) -> Result<Option<Region>, Closed> {
     let (process, user) = (glance.process(), glance.status().uid);
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let memory = rustix::fs::openat(process.file(), "mem", flags, Mode::empty());
-    let memory = memory.map_err(|e| match e {
-        Errno::ACCESS | Errno::PERM => Closed::Denied,
-        _ => Closed::Refused("it cannot be opened"),
-    })?;
+    let memory = process.memory().map_err(|e| Closed::by(e, "it cannot be opened"))?;
     // It is that of the program that runs now, which may be another one than was looked at.
     let is_same = process.start() == Some(glance.stat().start)
         && process.status().is_some_and(|status| status.uid == user)
@@ -160,24 +161,13 @@ pub(super) fn open_memory(glance: &Glance, library: &Mapping) -> Result<Option<R
     if !is_same {
         return Err(Closed::Refused("it executes another program"));
     }
-    if !leaves_reserve(&memory) {
-        return Err(Closed::Refused(NO_FILES));
-    }
-    let memory = File::from(memory);
     match find(&memory, library.range.0) {
         Ok(area) => {
-            let (mapped, bytes) =
-                (loaded(library), Bytes::Memory { memory: memory.into(), area, user });
-            Ok(Some(Region { bytes, via: "memory", mapped, inode: mapped.1 }))
+            let bytes = Bytes::Memory { memory: memory.into(), area, user };
+            Ok(Some(Region { bytes, via: "memory", mapped: loaded(library) }))
         }
         Err(Nowhere::Off) => Ok(None),
         Err(Nowhere::Strange(why)) => Err(Closed::Refused(why)),
-    }
-}
-
-impl Memory for File {
-    fn read(&self, at: u64, into: &mut [u8]) -> usize {
-        self.read_at(into, at).unwrap_or_default()
     }
 }
 
@@ -200,13 +190,8 @@ fn opened(
     if stat.stx_uid != glance.status().uid {
         return Err(Closed::Refused("its performance data is of another user"));
     }
-    let file = found.open().map_err(|e| match e {
-        Errno::ACCESS | Errno::PERM => Closed::Denied,
-        Errno::MFILE => Closed::Refused(NO_FILES),
-        _ => Closed::Refused("its file cannot be opened"),
-    })?;
-    let (mapped, inode) = ((area.device, area.inode), stat.stx_ino);
-    Ok(Region { bytes: Bytes::File(file), via, mapped, inode })
+    let file = found.open().map_err(|e| Closed::by(e, "its file cannot be opened"))?;
+    Ok(Region { bytes: Bytes::File(file), via, mapped: (area.device, area.inode) })
 }
 
 #[cfg(test)]
@@ -222,7 +207,7 @@ mod tests {
         let memory = Arc::new(File::open(format!("/proc/{pid}/mem")).unwrap());
         let area = Area { start: at, size };
         let bytes = Bytes::Memory { memory, area, user: 7 };
-        Region { bytes, via: "memory", mapped: ((0, 1), at), inode: at }
+        Region { bytes, via: "memory", mapped: ((0, 1), at) }
     }
 
     /// Where the first file of a process is mapped.

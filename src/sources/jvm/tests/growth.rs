@@ -1,14 +1,14 @@
 //! A directory is parsed once, and again when entries came.
 
 use super::build::{self, Is, entry, region};
-use super::captures;
-use crate::sources::jvm::limits;
+use super::{captures, figure};
 use crate::sources::jvm::state::{Hints, Reader};
 use crate::sources::jvm::wire::Prologue;
+use crate::sources::jvm::{limits, metrics as m};
 
 fn threads(reader: &mut Reader, region: &[u8]) -> (bool, Option<u64>) {
     let reading = reader.read(region).unwrap();
-    (reading.fresh, reading.figures.threads)
+    (reading.fresh, figure(&reading.figures, m::THREADS))
 }
 
 fn set(region: &mut [u8], at: usize, value: i64) {
@@ -119,7 +119,8 @@ fn duplicates_and_types_of_known_names() {
     );
     let mut reader = Reader::new(Hints::default());
     let reading = reader.read(&bytes).unwrap();
-    assert_eq!((reading.figures.threads, reading.figures.threads_daemon), (Some(7), None));
+    let figures = [m::THREADS, m::THREADS_DAEMON].map(|item| figure(&reading.figures, item));
+    assert_eq!(figures, [Some(7), None]);
     assert_eq!((&reading.facts.command, reading.entries), (&None, 3));
     assert_eq!(Prologue::parse(&build::big_endian(&bytes)).unwrap().entries, 4);
 }

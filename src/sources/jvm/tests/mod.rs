@@ -15,8 +15,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::model::MetricItem;
 use crate::read::{Cursor, Order};
-use crate::sources::jvm::state::{Hints, Reader, Reading};
+use crate::sources::jvm::metrics as m;
+use crate::sources::jvm::state::{Figures, Hints, Reader, Reading};
 use crate::sources::jvm::wire::{Place, Prologue, Refusal, Walk};
 
 /// A file of the corpus, unpacked.
@@ -66,6 +68,11 @@ fn counters(region: &[u8]) -> Result<(BTreeMap<String, Json>, u32), Refusal> {
     Ok((all, skipped))
 }
 
+/// A figure that is shown as it is.
+fn figure(figures: &Figures, item: MetricItem) -> Option<u64> {
+    figures.metrics().find(|one| one.0 == item).unwrap().1
+}
+
 /// A region read once.
 fn read<T>(region: &[u8], then: impl FnOnce(Reading<'_>) -> T) -> Result<T, Refusal> {
     let mut reader = Reader::new(Hints::default());
@@ -88,33 +95,11 @@ fn metrics(reading: &Reading<'_>) -> Json {
         json!(facts.collector.map_or("", crate::sources::jvm::state::Collector::name)),
     );
     put("process.command", json!(facts.command));
-    put("threads.count", json!(figures.threads));
-    put("threads.daemon", json!(figures.threads_daemon));
-    put("threads.peak", json!(figures.threads_peak));
-    put("threads.created", json!(figures.threads_started));
-    put("jit.methods", json!(figures.jit_methods));
-    put("jit.bailouts", json!(figures.jit_bailouts));
-    put("jit.invalidated", json!(figures.jit_invalidated));
-    put("jit.code_bytes", json!(figures.jit_code_bytes));
-    put("jit.time", json!(figures.jit_time));
-    put("safepoint.count", json!(figures.safepoints));
-    put("safepoint.time", json!(figures.safepoint_time));
-    put("safepoint.sync_time", json!(figures.sync_time));
-    put("vm_operation.time", json!(figures.vm_operation_time));
-    put("lock.contention.count", json!(figures.contentions));
+    for (item, value) in figures.metrics() {
+        let metric = m::METRICS.iter().find(|metric| metric.item == item.get()).unwrap();
+        put(metric.name, json!(value));
+    }
     put("gc.last_cause", json!(reading.last_cause));
-    put("gc.cpu.time", json!(figures.gc_cpu_time));
-    put("gc.running", json!(figures.collecting.map(u8::from)));
-    put("class.load_time", json!(figures.class_load_time));
-    put("class.loaded", json!(figures.classes_loaded));
-    put("class.unloaded", json!(figures.classes_unloaded));
-    put("classes", json!(figures.classes));
-    put("gc.pause.count", json!(figures.pauses.count));
-    put("gc.pause.total", json!(figures.pauses.total));
-    put("gc.pause.last", json!(figures.pauses.last));
-    put("gc.heap.total", json!(figures.heap.total));
-    put("gc.heap.committed", json!(figures.heap.committed));
-    put("gc.heap.max", json!(figures.heap.max));
     let mut rows: BTreeMap<&str, Map<String, Json>> = BTreeMap::new();
     let mut row = |metric, row: &str, value: Option<u64>| {
         if let Some(value) = value {
