@@ -65,7 +65,6 @@ impl State {
 /// The metrics of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    who: Who,
     reader: Reader,
     /// The instance; empty: it has not been introduced.
     instance: String,
@@ -97,15 +96,14 @@ struct Told {
     rows: Rows,
 }
 
-heap_size!(Meter { who, reader, instance, each labels, state, told });
+heap_size!(Meter { reader, instance, each labels, state, told });
 heap_size!(Told { state, last_cause });
 
 impl Meter {
     /// Of a process that has not been read. `before`: processor time that the process had used when it
     /// became this program.
     pub(crate) fn new(who: Who, before: Option<(u64, u64)>) -> Self {
-        let reader = Reader::new(who.hints.clone());
-        Self { before, is_new: who.is_new, who, reader, ..Self::default() }
+        Self { before, is_new: who.is_new, reader: Reader::new(who), ..Self::default() }
     }
 
     /// The same process, of which nothing has been shown: its name is another one, or it was turned
@@ -118,13 +116,13 @@ impl Meter {
 
     /// What the host knows of it.
     pub(crate) const fn who(&self) -> &Who {
-        &self.who
+        &self.reader.who
     }
 
     /// The name of its service, program or main thread.
     pub(crate) fn name(&self) -> &str {
         let facts = self.reader.facts().map(|facts| facts.names.shown());
-        facts.filter(|name| !name.is_empty()).unwrap_or(&self.who.hints.comm)
+        facts.filter(|name| !name.is_empty()).unwrap_or(&self.who().comm)
     }
 
     /// Its name is one of these, in which `*` is any text.
@@ -144,7 +142,8 @@ impl Meter {
 
     /// The host knows it otherwise now: by the name of its user, say. It is the same program.
     pub(crate) fn known_as(&mut self, who: Who) {
-        (self.who.owner, self.who.container) = (who.owner, who.container);
+        let known = &mut self.reader.who;
+        (known.owner, known.container) = (who.owner, who.container);
         self.named();
     }
 
@@ -166,9 +165,9 @@ impl Meter {
         &self.state
     }
 
-    /// Bytes of the region to read.
-    pub(crate) fn want(&self) -> usize {
-        self.reader.want()
+    /// Reads its region.
+    pub(crate) const fn reader(&mut self) -> &mut Reader {
+        &mut self.reader
     }
 
     /// How it is read: `mapping`, `file`, `memory`; empty: not at all.
@@ -193,10 +192,10 @@ impl Meter {
     /// Introduces the process.
     pub(crate) fn start(&mut self, peer: &mut Peer) {
         let name = self.name().to_owned();
-        self.instance = format!("{name}:{}", self.who.pid);
+        self.instance = format!("{name}:{}", self.who().pid);
         self.renamed = false;
         self.labels = self.labels();
-        let (who, facts) = (&self.who, self.reader.facts());
+        let (who, facts) = (self.who(), self.reader.facts());
         peer.is(Identity {
             name: self.instance.clone(),
             peer: format!("process {}", who.pid),
@@ -208,9 +207,7 @@ impl Meter {
         });
         text(m::OWNER, &who.owner, peer);
         peer.set(m::CONTAINER_PID, who.inner_pid);
-        if let Some(started) = who.started {
-            peer.set(m::START_TIME, started);
-        }
+        peer.show(m::START_TIME, who.started);
         text(m::COMMAND, &who.command, peer);
         if let Some(facts) = facts {
             tell(facts, peer);
@@ -222,7 +219,7 @@ impl Meter {
 
     /// Labels of the instance: what is known by now.
     fn labels(&self) -> Vec<(&'static str, String)> {
-        let (who, facts) = (&self.who, self.reader.facts());
+        let (who, facts) = (self.who(), self.reader.facts());
         let fact = |of: fn(&Facts) -> Option<&str>| facts.and_then(of).map(str::to_owned);
         let labels = [
             ("service", Some(self.name().to_owned())),
@@ -248,11 +245,6 @@ impl Meter {
             is_new: self.is_new,
             before: before.unwrap_or_default(),
         }
-    }
-
-    /// The copy ends before the region does, which has grown: more is to be read.
-    pub(crate) fn needs_more(&mut self, region: &[u8]) -> bool {
-        self.reader.needs_more(region)
     }
 
     /// Reads a copy of the region, and shows it. `age`: since the process was found.
@@ -379,7 +371,7 @@ fn read(reading: &Reading<'_>) -> State {
 }
 
 fn refused(refusal: Refusal, age: Duration) -> State {
-    if !refusal.is_starting() {
+    if refusal != Refusal::Starting {
         State::new(Stage::Refused, refusal.to_string())
     } else if age < limits::STARTING {
         State::default()

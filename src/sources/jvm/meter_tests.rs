@@ -7,7 +7,7 @@ use crate::contract::Recorded;
 use crate::model::{MetricDef, RowItem};
 use crate::sources::Source;
 use crate::sources::jvm::Jvm;
-use crate::sources::jvm::state::{Hints, POOLS};
+use crate::sources::jvm::state::{POOLS, Who};
 use crate::sources::jvm::tests::captures;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -58,9 +58,9 @@ fn value(seen: &Recorded, name: &str) -> Json {
 }
 
 fn meter(is_new: bool) -> Meter {
-    let hints = Hints { comm: "java".to_owned(), service: None };
+    let comm = "java".to_owned();
     let who =
-        Who { pid: 77, inner_pid: 1, owner: "www".to_owned(), is_new, hints, ..Who::default() };
+        Who { pid: 77, inner_pid: 1, owner: "www".to_owned(), is_new, comm, ..Who::default() };
     Meter::new(who, None)
 }
 
@@ -203,7 +203,7 @@ fn a_row_that_is_there_no_longer_has_no_values() {
     let used = |seen: &Recorded| seen.rows(m::POOL_USED);
     let before = used(&seen);
     // The old generation is lost by damage, and those behind it move up.
-    let at = figures.pools.iter().flatten().position(|pool| pool.row == "old").unwrap();
+    let at = figures.pools.iter().flatten().position(|pool| pool.0 == "old").unwrap();
     figures.pools[at..].rotate_left(1);
     figures.pools[POOLS - 1] = None;
     figures.collections[1] = None;

@@ -27,6 +27,7 @@ mod metrics;
 mod rows;
 mod state;
 #[cfg(fuzzing)]
+#[path = "tests/fuzzing.rs"]
 pub mod testkit;
 #[cfg(test)]
 mod tests;

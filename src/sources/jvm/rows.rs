@@ -66,9 +66,7 @@ impl Rows {
         let collectors =
             new.collections.map(|one| one.map(|one| (one.row, [Some(one.count), one.time])));
         COLLECTORS.show(&mut self.collectors, instance, collectors, peer);
-        let pools =
-            new.pools.map(|one| one.map(|one| (one.row, [one.used, one.committed, one.max])));
-        MEMORY.show(&mut self.pools, instance, pools, peer);
+        MEMORY.show(&mut self.pools, instance, new.pools, peer);
     }
 
     /// Processor time of user and system in ns.

@@ -10,12 +10,15 @@ use crate::host::{
 };
 use crate::sources::jvm::command::{Start, variable};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::state::{Hints, Who, of_command_line};
+use crate::sources::jvm::meter::{Stage, State};
+use crate::sources::jvm::state::{Who, of_command_line};
 
 /// The look at which what a process that began a moment ago has is its own, and complete.
 const STARTED: u8 = 3;
 /// Rights that a reading of memory needs: /proc/PID/mem has mode 0600.
 const NEEDS: &str = "needs CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
+/// What makes all readable.
+const DO: &str = "run the PMDA as root, or give it CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
 /// How others can be read.
 const BY_MEMORY: &str = "jvm.memory = true reads it all the same, as root or with CAP_DAC_READ_SEARCH and \
      CAP_SYS_PTRACE";
@@ -27,10 +30,10 @@ pub(super) enum Access {
     Open(Region),
     /// It is the one that was open at the look before.
     Kept(Mapped),
-    /// This user may not read it: why, and what to do.
-    Denied(String),
-    /// There is none, or it is not read: why.
-    Off(String),
+    /// It may only be starting.
+    Waits,
+    /// It is not: why, and what to do.
+    Closed(State),
 }
 
 /// A JVM as it was reported: one that has changed is reported again.
@@ -45,19 +48,27 @@ pub(super) struct Shown {
 }
 
 impl Access {
+    fn denied(why: impl ToString) -> Self {
+        Self::Closed(State::new(Stage::Denied, why.to_string()))
+    }
+
+    fn refused(why: impl ToString) -> Self {
+        Self::Closed(State::new(Stage::Refused, why.to_string()))
+    }
+
     /// The file of one that can be read.
     const fn file(&self) -> Option<Mapped> {
         match self {
             Self::Open(region) => Some(region.mapped),
             Self::Kept(file) => Some(*file),
-            Self::Denied(_) | Self::Off(_) => None,
+            Self::Waits | Self::Closed(_) => None,
         }
     }
 
     fn why(&self) -> &str {
         match self {
-            Self::Open(_) | Self::Kept(_) => "",
-            Self::Denied(why) | Self::Off(why) => why,
+            Self::Open(_) | Self::Kept(_) | Self::Waits => "",
+            Self::Closed(state) => &state.why,
         }
     }
 
@@ -151,56 +162,61 @@ impl Shared {
         (known.program == kept.program(who)).then_some(kept)
     }
 
-    /// Whether a process can be read. `None`: it is no JVM, as far as this user can see; `Some(None)`: it is
-    /// one that may only be starting.
+    /// Whether a process can be read. `None`: it is no JVM, as far as this user can see.
     fn access(
         &self,
         glance: &Glance,
         located: Option<&Located>,
         start: Start<'_>,
         look: u8,
-    ) -> Option<Option<Access>> {
+    ) -> Option<Access> {
         let uid = glance.status().uid;
-        let denied = || Access::Denied(Absence::Denied { user: self.host.user(uid) }.to_string());
+        let denied = || {
+            let user = self.host.user(uid);
+            Access::denied(format!("only user {user} may read its performance data: {DO}"))
+        };
         let Some(located) = located else {
             // Its files are hidden from this user: its name is all there is.
             let program = start.command.split(|&b| b == 0).next().unwrap_or_default();
             let java = glance.stat().comm == b"java" || program.ends_with(b"/java");
-            return java.then(|| Some(denied()));
+            return java.then(denied);
         };
         if let Some(area) = located.area.as_ref().filter(|_| !located.openj9) {
-            return Some(Some(match open(glance, area) {
+            return Some(match open(glance, area) {
                 Ok(region) => Access::Open(region),
                 Err(Closed::Denied) => denied(),
-                Err(Closed::Refused(why)) => Access::Off(why.to_owned()),
-            }));
+                Err(Closed::Refused(why)) => Access::refused(why),
+            });
         }
         let absence = Absence::of(located, start, uid)?;
-        let access = match &located.library {
+        Some(match &located.library {
             // Between fork and exec a child has what its parent has mapped.
-            _ if matches!(absence, Absence::Other(_)) => return None,
+            _ if absence == Absence::Other => return None,
             // Its region may not be there yet.
-            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => return Some(None),
-            // A child that goes on after fork has the memory of its parent, and none of its threads.
-            Some(_) if absence.is_private() && is_alone(glance) => return Some(None),
+            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => {
+                return Some(Access::Waits);
+            }
+            // A child that goes on after fork has the memory of its parent, and none of its threads. A JVM has several.
+            Some(_) if absence.is_private() && glance.stat().threads == 1 => {
+                return Some(Access::Waits);
+            }
             Some(library) if absence.is_private() && self.reads_memory() => {
                 // So has it in memory.
                 if look < STARTED {
-                    return Some(None);
+                    return Some(Access::Waits);
                 }
                 match open_memory(glance, library) {
                     Ok(Some(region)) => Access::Open(region),
-                    Ok(None) => Access::Off(Absence::Off.to_string()),
-                    Err(Closed::Denied) => Access::Denied(format!("{absence}; jvm.memory {NEEDS}")),
+                    Ok(None) => Access::refused(Absence::Off),
+                    Err(Closed::Denied) => Access::denied(format!("{absence}; jvm.memory {NEEDS}")),
                     Err(Closed::Refused(why)) => {
-                        Access::Off(format!("{absence}; in its memory: {why}"))
+                        Access::refused(format!("{absence}; in its memory: {why}"))
                     }
                 }
             }
-            Some(_) if absence.is_private() => Access::Off(format!("{absence}; {BY_MEMORY}")),
-            _ => Access::Off(absence.to_string()),
-        };
-        Some(Some(access))
+            Some(_) if absence.is_private() => Access::refused(format!("{absence}; {BY_MEMORY}")),
+            _ => Access::refused(absence),
+        })
     }
 
     fn reads_memory(&self) -> bool {
@@ -222,18 +238,10 @@ impl Shared {
             container: container(glance.process()),
             command: command.chars().take(limits::SHOWN).collect(),
             is_new: stat.start > self.began.load(Ordering::Relaxed),
-            hints: Hints {
-                comm: of_command_line(start.command).unwrap_or(comm),
-                service: service.map(|name| String::from_utf8_lossy(name).into_owned()),
-            },
+            comm: of_command_line(start.command).unwrap_or(comm),
+            service: service.map(|name| String::from_utf8_lossy(name).into_owned()),
         }
     }
-}
-
-/// The process has one thread: a JVM has several from its begin on.
-fn is_alone(glance: &Glance) -> bool {
-    let usage = host::usage(glance.process(), glance.stat().start);
-    usage.is_some_and(|usage| usage.threads == Some(1))
 }
 
 impl host::Finder for Finder {
@@ -264,17 +272,15 @@ impl host::Finder for Finder {
         let texts = Start { command: &command, environment: &environment };
         let who = shared.who(glance, texts);
         let kept = located.as_ref().and_then(|located| shared.kept(&who, located));
-        let kept = kept.map(|kept| Some(Some(kept)));
         let look = || shared.access(glance, located.as_ref(), texts, visit.number);
-        let Some(access) = kept.unwrap_or_else(look) else { return none(shared) };
+        let Some(access) = kept.or_else(look) else { return none(shared) };
         let interest = match access {
-            Some(Access::Open(_) | Access::Kept(_)) => Interest::Seldom,
-            Some(_) | None => Interest::Often,
+            Access::Waits => return host::Look { interest: Interest::Often, report: None },
+            Access::Open(_) | Access::Kept(_) => Interest::Seldom,
+            Access::Closed(_) => Interest::Often,
         };
-        let report = access.map(|access| {
-            Box::new(move || shared.looked(who, comm, access)) as Box<dyn FnOnce() + Send>
-        });
-        host::Look { interest, report }
+        let report = Box::new(move || shared.looked(who, comm, access));
+        host::Look { interest, report: Some(report) }
     }
 
     fn gone(&self, pid: u32, start: u64) {

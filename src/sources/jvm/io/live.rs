@@ -32,20 +32,20 @@ const RENAMED: &str = "its name is another one now";
 
 /// The processes.
 pub(super) struct Live {
-    host: Arc<Host>,
-    maker: PeerMaker,
-    /// `jvm.processes`.
-    patterns: Vec<String>,
     read: HashMap<u32, Process>,
     /// Processes that there was no room for.
     turned_away: HashSet<u32>,
     full: LogThrottle,
     charge: Charge,
-    reading: Reading,
+    means: Means,
 }
 
 /// What a reading needs.
-struct Reading {
+struct Means {
+    host: Arc<Host>,
+    maker: PeerMaker,
+    /// `jvm.processes`.
+    patterns: Vec<String>,
     buffer: Vec<u8>,
     /// Reads the memory of processes.
     aside: Aside,
@@ -72,22 +72,17 @@ struct Process {
 
 impl Live {
     pub(super) fn new(host: Arc<Host>, maker: PeerMaker, charge: Charge) -> Self {
-        Self {
-            host,
-            maker,
-            patterns: Vec::new(),
-            read: HashMap::new(),
-            turned_away: HashSet::new(),
-            full: LogThrottle::default(),
-            charge,
-            reading: Reading { buffer: Vec::new(), aside: Aside::new(limits::MEMORY_TIME) },
-        }
+        let (patterns, buffer) = (Vec::new(), Vec::new());
+        let aside = Aside::new(limits::MEMORY_TIME);
+        let means = Means { host, maker, patterns, buffer, aside };
+        let (read, turned_away, full) = <_>::default();
+        Self { read, turned_away, full, charge, means }
     }
 
     /// Names of processes that are wanted. A known process that is no longer wanted stays an
     /// instance.
     pub(super) fn configure(&mut self, patterns: &[String]) {
-        self.patterns = patterns.to_vec();
+        self.means.patterns = patterns.to_vec();
     }
 
     /// Applies reports of the finder.
@@ -123,7 +118,8 @@ impl Live {
             Some(known) if program.is_another(&known.program) => {
                 // Of the process only the processor time is that of both programs.
                 who.is_new = true;
-                before = self.gone(pid, ANOTHER).or_else(|| Some(used(&self.host, &who)?.1.cpu));
+                before =
+                    self.gone(pid, ANOTHER).or_else(|| Some(used(&self.means.host, &who)?.1.cpu));
             }
             Some(known) => known.meter.known_as(who.clone()),
             None => {}
@@ -143,10 +139,13 @@ impl Live {
             return;
         }
         self.turned_away.remove(&pid);
-        let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
+        let process = self.read.entry(pid).or_insert_with(|| {
+            let (meter, found) = (Meter::new(who, before), now().monotonic);
+            Process { meter, found, ..Process::default() }
+        });
         process.program.seen(program);
         process.access(access);
-        process.tick(&self.host, &self.maker, &self.patterns, &mut self.reading);
+        process.tick(&mut self.means);
     }
 
     fn room(&self) -> usize {
@@ -177,7 +176,7 @@ impl Live {
         let mut process = self.read.remove(&pid)?;
         // The region outlives the process, with all that it has counted.
         process.last = true;
-        process.tick(&self.host, &self.maker, &self.patterns, &mut self.reading);
+        process.tick(&mut self.means);
         let counted = process.meter.processor_time();
         process.end(why);
         counted
@@ -185,13 +184,12 @@ impl Live {
 
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
-        let Self { host, maker, patterns, reading, .. } = self;
-        self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, reading));
+        self.read.values_mut().for_each(|process| process.tick(&mut self.means));
+        let buffer = &mut self.means.buffer;
         // One that is large is seldom read.
-        reading.buffer.shrink_to(limits::LARGE);
-        let processes: usize =
-            self.read.values().map(|process| size_of::<Meter>() + process.meter.heap_size()).sum();
-        self.charge.set(processes + self.reading.buffer.capacity());
+        buffer.shrink_to(limits::LARGE);
+        let meters = self.read.values().map(|process| process.meter.heap_size()).sum::<usize>();
+        self.charge.set(self.read.len() * size_of::<Meter>() + meters + buffer.capacity());
     }
 
     /// Ends all without a fault.
@@ -201,20 +199,15 @@ impl Live {
 }
 
 impl Process {
-    fn new(meter: Meter) -> Self {
-        Self { meter, found: now().monotonic, ..Self::default() }
-    }
-
     fn access(&mut self, access: Access) {
         self.lost = 0;
         match access {
-            Access::Kept(_) => {}
+            Access::Kept(_) | Access::Waits => {}
             Access::Open(region) => {
                 self.meter.via(region.via);
                 self.region = Some(region);
             }
-            Access::Denied(why) => self.unread(State::new(Stage::Denied, why)),
-            Access::Off(why) => self.unread(State::new(Stage::Refused, why)),
+            Access::Closed(state) => self.unread(state),
         }
     }
 
@@ -224,10 +217,12 @@ impl Process {
         self.meter.unread(state);
     }
 
-    fn tick(&mut self, host: &Host, maker: &PeerMaker, patterns: &[String], reading: &mut Reading) {
+    fn tick(&mut self, means: &mut Means) {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
-        let region = self.copy(reading).then_some(&*reading.buffer);
+        let is_read = self.copy(&mut means.buffer, &mut means.aside);
+        let Means { host, maker, patterns, buffer, .. } = means;
+        let region = is_read.then_some(&**buffer);
         if self.peer.is_none() || self.meter.is_renamed() {
             if let Some(region) = region {
                 self.meter.learn(region, age);
@@ -278,7 +273,7 @@ impl Process {
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.
-    fn copy(&mut self, Reading { buffer, aside }: &mut Reading) -> bool {
+    fn copy(&mut self, buffer: &mut Vec<u8>, aside: &mut Aside) -> bool {
         if self.lost > 0 {
             self.lost = self.lost.saturating_add(1);
             if self.lost == limits::LOST {
@@ -287,17 +282,17 @@ impl Process {
             }
         }
         let Some(region) = &self.region else { return false };
-        let rests = self.meter.want() > limits::LARGE
+        let rests = self.meter.reader().want() > limits::LARGE
             && !self.last
             && !self.looks.is_multiple_of(limits::LARGE_EVERY);
         self.looks = self.looks.wrapping_add(1);
         if rests {
             return false;
         }
-        let mut read = region.read(self.meter.want(), buffer, aside);
+        let mut read = region.read(self.meter.reader().want(), buffer, aside);
         // Its size is known by its begin, and it grows.
-        if read.is_ok() && self.meter.needs_more(buffer) {
-            read = region.read(self.meter.want(), buffer, aside);
+        if read.is_ok() && self.meter.reader().needs_more(buffer) {
+            read = region.read(self.meter.reader().want(), buffer, aside);
         }
         if read.as_ref().is_err_and(|e| e.kind() == ErrorKind::UnexpectedEof) {
             // What it executes now is another program, even if that looks the same.

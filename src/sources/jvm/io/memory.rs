@@ -12,77 +12,65 @@ pub(crate) struct Area {
     pub(crate) size: usize,
 }
 
-/// Why there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nowhere {
-    /// -XX:-UsePerfData, or its JVM has not begun yet.
-    Off,
-    /// Its library is not as HotSpot's is: why.
-    Strange(&'static str),
-}
-
 const TYPE: &[u8] = b"PerfMemory";
-const NO_TABLE: Nowhere = Nowhere::Strange("its libjvm.so does not tell where it is");
-const NO_FIELDS: Nowhere =
-    Nowhere::Strange("the table of its libjvm.so has no end, or does not tell where it is");
-const NO_SIZE: Nowhere = Nowhere::Strange("where it should be is no performance data");
+const NO_TABLE: &str = "its libjvm.so does not tell where it is";
+const NO_FIELDS: &str = "the table of its libjvm.so has no end, or does not tell where it is";
+const NO_SIZE: &str = "where it should be is no performance data";
 
-/// How a row is laid out: offsets of the three pointers that are read, and bytes from row to row.
-struct Layout {
-    type_name: usize,
-    field_name: usize,
-    address: usize,
-    stride: usize,
-}
+/// How a row is laid out: offsets of the pointers to the names of type and field and to the field, and bytes from row
+/// to row.
+const LAYOUT: [&[u8]; 4] = [
+    b"gHotSpotVMStructEntryTypeNameOffset",
+    b"gHotSpotVMStructEntryFieldNameOffset",
+    b"gHotSpotVMStructEntryAddressOffset",
+    b"gHotSpotVMStructEntryArrayStride",
+];
 
-impl Layout {
-    fn of(library: &Library, memory: &impl Memory) -> Option<Self> {
-        let number = |name: &[u8]| {
-            let number = memory.u64(library.symbol(memory, name)?)?;
-            usize::try_from(number).ok().filter(|&number| number <= limits::ROW)
-        };
-        Some(Self {
-            type_name: number(b"gHotSpotVMStructEntryTypeNameOffset")?,
-            field_name: number(b"gHotSpotVMStructEntryFieldNameOffset")?,
-            address: number(b"gHotSpotVMStructEntryAddressOffset")?,
-            stride: number(b"gHotSpotVMStructEntryArrayStride").filter(|&stride| stride > 0)?,
-        })
+/// Where the table is, and its layout.
+fn table(memory: &impl Memory, library: u64) -> Option<(u64, [usize; 4])> {
+    let library = Library::at(memory, library)?;
+    let number = |name: &[u8]| memory.u64(library.symbol(memory, name)?);
+    let mut layout = [0; 4];
+    for (offset, name) in layout.iter_mut().zip(LAYOUT) {
+        *offset = usize::try_from(number(name)?).ok().filter(|&offset| offset <= limits::ROW)?;
     }
+    let [.., stride] = layout;
+    Some((number(b"gHotSpotVMStructs")?, layout)).filter(|_| stride > 0)
 }
 
-/// The region of a process whose `libjvm.so` is mapped there from its begin.
+/// The region of a process whose `libjvm.so` is mapped there from its begin. `None`: -XX:-UsePerfData, or its JVM has
+/// not begun yet.
 ///
 /// # Errors
-/// It has none, or that is not HotSpot.
-pub(crate) fn find(memory: &impl Memory, library: u64) -> Result<Area, Nowhere> {
-    let table = || {
-        let library = Library::at(memory, library)?;
-        let table = memory.u64(library.symbol(memory, b"gHotSpotVMStructs")?)?;
-        Some((table, Layout::of(&library, memory)?))
-    };
-    let (table, layout) = table().ok_or(NO_TABLE)?;
-    let (start, size) = fields(memory, table, &layout).ok_or(NO_FIELDS)?;
+/// Its library is not as HotSpot's is: why.
+pub(crate) fn find(memory: &impl Memory, library: u64) -> Result<Option<Area>, &'static str> {
+    let (table, layout) = table(memory, library).ok_or(NO_TABLE)?;
+    let (start, size) = fields(memory, table, layout).ok_or(NO_FIELDS)?;
     let (start, size) = memory.u64(start).zip(memory.u64(size)).ok_or(NO_SIZE)?;
     if start == 0 {
-        return Err(Nowhere::Off);
+        return Ok(None);
     }
     let size = usize::try_from(size).ok();
     let size = size.filter(|size| (PROLOGUE..=limits::REGION).contains(size));
-    size.map(|size| Area { start, size }).ok_or(NO_SIZE)
+    size.map(|size| Some(Area { start, size })).ok_or(NO_SIZE)
 }
 
 /// Where the fields are that have begin and size of the region.
-fn fields(memory: &impl Memory, table: u64, layout: &Layout) -> Option<(u64, u64)> {
+fn fields(
+    memory: &impl Memory,
+    table: u64,
+    [type_name, field_name, address, stride]: [usize; 4],
+) -> Option<(u64, u64)> {
     let (mut start, mut size) = (None, None);
-    let mut rows = vec![0; limits::ROWS_AT_ONCE * layout.stride];
+    let mut rows = vec![0; limits::ROWS_AT_ONCE * stride];
     // Rows of one type follow each other.
     let (mut name, mut wanted) = (0, false);
     for number in (0..limits::ROWS).step_by(limits::ROWS_AT_ONCE) {
-        let at = nth(table, u64::try_from(number).ok()?, u64::try_from(layout.stride).ok()?)?;
+        let at = nth(table, u64::try_from(number).ok()?, u64::try_from(stride).ok()?)?;
         let read = memory.read(at, &mut rows);
-        for row in rows.get(..read)?.chunks_exact(layout.stride) {
+        for row in rows.get(..read)?.chunks_exact(stride) {
             let pointer = |at: usize| row.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes);
-            let type_name = pointer(layout.type_name)?;
+            let type_name = pointer(type_name)?;
             if type_name == 0 {
                 return None;
             }
@@ -92,7 +80,7 @@ fn fields(memory: &impl Memory, table: u64, layout: &Layout) -> Option<(u64, u64
             if !wanted {
                 continue;
             }
-            let (field, address) = (pointer(layout.field_name)?, pointer(layout.address)?);
+            let (field, address) = (pointer(field_name)?, pointer(address)?);
             if memory.has(field, b"_start") {
                 start = Some(address);
             } else if memory.has(field, b"_capacity") {

@@ -203,17 +203,10 @@ struct Heap {
     max: Option<u64>,
 }
 
-/// A part of the heap, or of the memory for classes, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pool {
-    /// `eden`, `survivor0`, `survivor1`, `old`; `young`, `old`; `heap`; `metaspace`, `class_space`.
-    pub(crate) row: &'static str,
-    /// Of the last two as of the last collection; of others as [`Heap::total`].
-    pub(crate) used: Option<u64>,
-    pub(crate) committed: Option<u64>,
-    /// Only where it is not the whole heap.
-    pub(crate) max: Option<u64>,
-}
+/// A part of the heap, or of the memory for classes: `eden`, `survivor0`, `survivor1`, `old`; `young`, `old`; `heap`;
+/// `metaspace`, `class_space`. Bytes that are used, those of the last two as of the last collection, and of others as
+/// [`Heap::total`]; committed; and at most, where that is not the whole heap.
+pub(crate) type Pool = (&'static str, [Option<u64>; 3]);
 
 /// Capacity and limit of a generation.
 const GENERATIONS: [(Counter, Counter); 2] =
@@ -288,7 +281,7 @@ fn pools(values: Values<'_>, facts: &Facts) -> [Option<Pool>; POOLS] {
         };
         let max = if limited { pages(values, max) } else { None };
         if is_whole(values) {
-            push(Pool { row, used: Some(used), committed: pages(values, capacity), max });
+            push((row, [Some(used), pages(values, capacity), max]));
         }
     }
     // Their maxima are reserved address space, no limits.
@@ -297,7 +290,7 @@ fn pools(values: Values<'_>, facts: &Facts) -> [Option<Pool>; POOLS] {
         ("class_space", Counter::ClassSpaceUsed, Counter::ClassSpaceCapacity),
     ] {
         if let Some(used) = values.count(used) {
-            push(Pool { row, used: Some(used), committed: values.count(capacity), max: None });
+            push((row, [Some(used), values.count(capacity), None]));
         }
     }
     pools

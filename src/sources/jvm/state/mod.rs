@@ -6,7 +6,7 @@ mod figures;
 
 use std::borrow::Cow;
 
-pub(crate) use facts::{Collector, Facts, Hints, Who, of_command_line};
+pub(crate) use facts::{Collector, Facts, Who, of_command_line};
 pub(crate) use figures::{Collections, Figures, POOLS};
 
 use super::limits;
@@ -17,7 +17,8 @@ use facts::shown;
 /// The reader of one process's region. A process that executes another program gets a new one.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    hints: Hints,
+    /// What the host knows of the process.
+    pub(crate) who: Who,
     /// The directory of the region and what its constants say.
     known: Option<Box<Known>>,
     /// Bytes that were in use at the last reading.
@@ -51,13 +52,13 @@ pub(crate) struct Reading<'a> {
     pub(crate) entries: u32,
 }
 
-heap_size!(Reader { hints, known });
+heap_size!(Reader { who, known });
 heap_size!(Known { facts });
 
 impl Reader {
     /// Before the first reading.
-    pub(crate) fn new(hints: Hints) -> Self {
-        Self { hints, ..Self::default() }
+    pub(crate) fn new(who: Who) -> Self {
+        Self { who, ..Self::default() }
     }
 
     /// Bytes to read from the begin of the region, or all of it if it is smaller: those in use, in
@@ -86,19 +87,18 @@ impl Reader {
     pub(crate) fn read<'a>(&'a mut self, region: &'a [u8]) -> Result<Reading<'a>, Refusal> {
         let prologue = Prologue::parse(region)?;
         self.used = prologue.used;
-        let holds = self.known.as_deref().is_some_and(|known| known.directory.holds(&prologue));
-        if !holds {
-            let directory = match self.known.take() {
-                Some(known) => known.directory.renewed(region, prologue),
-                None => Directory::parse(region, prologue),
-            };
-            let facts = Facts::new(Values { region, directory: &directory }, &self.hints);
-            self.known = Some(Box::new(Known { directory, facts }));
-        }
-        // It was set just above.
-        let Some(Known { directory, facts }) = self.known.as_deref() else {
-            return Err(Refusal::Empty);
+        let before = self.known.take();
+        let holds = before.as_ref().is_some_and(|known| known.directory.holds(&prologue));
+        let known = match before {
+            Some(known) if holds => known,
+            before => {
+                let before = before.as_deref().map(|known| &known.directory);
+                let directory = Directory::parse(region, prologue, before);
+                let facts = Facts::new(Values { region, directory: &directory }, &self.who);
+                Box::new(Known { directory, facts })
+            }
         };
+        let Known { directory, facts } = &**self.known.insert(known);
         let values = Values { region, directory };
         Ok(Reading {
             fresh: !holds,

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::{build, captures, counters, figure, metrics, read};
 use crate::read::Order;
 use crate::sources::jvm::metrics as m;
-use crate::sources::jvm::state::{Hints, Reader};
+use crate::sources::jvm::state::{Reader, Who};
 use crate::sources::jvm::wire::Prologue;
 
 /// All counters of all captures: their number, and a CRC-32 of all lines as jstat prints them.
@@ -64,7 +64,7 @@ fn both_byte_orders_say_the_same() {
         let big = build::big_endian(&region);
         assert_eq!(Prologue::parse(&big).unwrap().order, Order::Big);
         assert_eq!(counters(&big), counters(&region), "{name}");
-        let (mut one, mut two) = (Reader::new(Hints::default()), Reader::new(Hints::default()));
+        let (mut one, mut two) = (Reader::new(Who::default()), Reader::new(Who::default()));
         let (one, two) = (one.read(&region).unwrap(), two.read(&big).unwrap());
         assert_eq!((one.facts, one.figures), (two.facts, two.figures), "{name}");
     }

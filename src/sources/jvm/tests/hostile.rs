@@ -71,11 +71,11 @@ fn refusals_say_what_is_wrong() {
         assert_eq!(refusal(name).to_string(), words, "{name}");
     }
     for name in ["empty", "zeros", "not-accessible"] {
-        assert!(refusal(name).is_starting(), "{name}");
+        assert_eq!(refusal(name), Refusal::Starting, "{name}");
     }
-    assert!(!refusal("used-negative").is_starting());
+    assert_ne!(refusal("used-negative"), Refusal::Starting);
     let long = vec![0; crate::sources::jvm::limits::REGION + 1];
-    assert_eq!(read(&long, |_| ()), Err(Refusal::Long(long.len())));
+    assert_eq!(read(&long, |_| ()), Err(Refusal::Length(long.len())));
 }
 
 /// Times that cannot be told are left out, sizes below zero have no value.

@@ -7,6 +7,8 @@ mod captures;
 mod damage;
 mod growth;
 mod hostile;
+#[cfg(feature = "agent")]
+pub(crate) mod library;
 mod sequences;
 
 use std::collections::btree_map::{BTreeMap, Entry as Slot};
@@ -18,7 +20,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::model::MetricItem;
 use crate::read::{Cursor, Order};
 use crate::sources::jvm::metrics as m;
-use crate::sources::jvm::state::{Figures, Hints, Reader, Reading};
+use crate::sources::jvm::state::{Figures, Reader, Reading, Who};
 use crate::sources::jvm::wire::{Place, Prologue, Refusal, Walk};
 
 /// A file of the corpus, unpacked.
@@ -75,7 +77,7 @@ fn figure(figures: &Figures, item: MetricItem) -> Option<u64> {
 
 /// A region read once.
 fn read<T>(region: &[u8], then: impl FnOnce(Reading<'_>) -> T) -> Result<T, Refusal> {
-    let mut reader = Reader::new(Hints::default());
+    let mut reader = Reader::new(Who::default());
     reader.read(region).map(then)
 }
 
@@ -112,9 +114,10 @@ fn metrics(reading: &Reading<'_>) -> Json {
         row("gc.time", one.row, one.time);
     }
     for pool in figures.pools.iter().flatten() {
-        row("memory.pool.used", pool.row, pool.used);
-        row("memory.pool.committed", pool.row, pool.committed);
-        row("memory.pool.max", pool.row, pool.max);
+        let (name, [used, committed, max]) = *pool;
+        row("memory.pool.used", name, used);
+        row("memory.pool.committed", name, committed);
+        row("memory.pool.max", name, max);
     }
     all.extend(rows.into_iter().map(|(metric, rows)| (metric.into(), Json::Object(rows))));
     Json::Object(all)

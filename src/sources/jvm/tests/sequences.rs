@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{captures, figure};
 use crate::sources::jvm::metrics as m;
-use crate::sources::jvm::state::{Collections, Figures, Hints, Longest, Reader};
+use crate::sources::jvm::state::{Collections, Figures, Longest, Reader, Who};
 
 type States = Vec<(Vec<u8>, Json)>;
 
@@ -25,7 +25,7 @@ fn sequences() -> BTreeMap<String, States> {
 
 /// Readings of one reader, with times in seconds and what the beans told.
 fn figures(states: &States) -> Vec<(f64, Figures, &Json)> {
-    let mut reader = Reader::new(Hints::default());
+    let mut reader = Reader::new(Who::default());
     let read = states.iter().map(|(region, want)| {
         let figures = reader.read(region).unwrap().figures;
         (want["monotonic_s"].as_f64().unwrap(), figures, want)
