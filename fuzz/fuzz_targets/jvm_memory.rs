@@ -25,14 +25,16 @@ impl Memory for Process {
     fn read(&self, at: u64, into: &mut [u8]) -> usize {
         self.reads.set(self.reads.get() + 1);
         self.bytes.set(self.bytes.get() + into.len());
-        let (at, length) = (at.wrapping_sub(AT), self.library.len() as u64);
-        if !self.endless && at >= length {
-            return 0;
+        let at = at.wrapping_sub(AT);
+        if self.endless {
+            let length = self.library.len();
+            let from = (at % length as u64) as usize;
+            into.iter_mut().zip(from..).for_each(|(to, at)| *to = self.library[at % length]);
+            return into.len();
         }
-        let from = usize::try_from(at % length).unwrap();
-        let turns = if self.endless { usize::MAX } else { self.library.len() - from };
-        let bytes = self.library.iter().cycle().skip(from).take(turns);
-        into.iter_mut().zip(bytes).map(|(to, byte)| *to = *byte).count()
+        let from = usize::try_from(at).ok().and_then(|from| self.library.get(from..));
+        let rest = from.unwrap_or_default();
+        into.iter_mut().zip(rest).map(|(to, byte)| *to = *byte).count()
     }
 }
 

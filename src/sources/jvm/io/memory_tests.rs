@@ -2,6 +2,8 @@ use super::*;
 use crate::host::Memory;
 use crate::sources::jvm::tests::library::*;
 
+const USUAL: Made = Made { gnu: true, addresses: true, lowest: 0 };
+
 impl Fake {
     fn find(&self) -> Result<Option<Area>, &'static str> {
         self.reads.set(0);

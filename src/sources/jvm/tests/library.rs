@@ -34,8 +34,6 @@ pub(crate) struct Made {
     pub(crate) lowest: u64,
 }
 
-pub(crate) const USUAL: Made = Made { gnu: true, addresses: true, lowest: 0 };
-
 /// Memory that is the same at each reading.
 #[derive(Clone)]
 pub(crate) struct Fake {
