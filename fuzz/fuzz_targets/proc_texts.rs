@@ -41,7 +41,7 @@ fn made(mut data: &[u8]) {
     let ended = more & 1 << 40 != 0;
     let read = ProcStat::parse(&stat(comm, start, flags, if ended { 'Z' } else { 'S' }));
     let kernel = flags & 0x0020_0000 != 0;
-    assert_eq!(read, Some(ProcStat { comm: comm.to_vec(), start, kernel, ended }));
+    assert_eq!(read, Some(ProcStat { comm: comm.to_vec(), start, threads: 1, kernel, ended }));
 
     // The kernel escapes newlines in the name that this file has.
     let name: Vec<u8> = comm.iter().map(|&b| if b == b'\n' { b' ' } else { b }).collect();

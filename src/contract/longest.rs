@@ -48,6 +48,11 @@ impl Longest {
         longest > 0
     }
 
+    /// What was told is not shown any more.
+    pub(super) const fn tell_again(&mut self) {
+        self.shown = 0;
+    }
+
     /// Values of more than a minute ago do not count any more.
     fn pass(&mut self, now: Duration) {
         let slice = now.as_secs() / SLICE;

@@ -273,6 +273,7 @@ impl Sums {
         if let Some(counters) = &mut self.counters {
             counters.forget(item);
         }
+        self.longest.retain(|longest| longest.item != item);
         to.update(Update::Unset { item });
     }
 
@@ -429,6 +430,8 @@ impl Sums {
     /// Tells all sums and forgets the slots of keys: they are bound anew when they count again.
     pub(super) fn free(&mut self, to: &mut dyn Recipient) {
         self.tell(to);
+        // Who has another name from now on shows nothing.
+        self.longest.iter_mut().for_each(Longest::tell_again);
         for (table, rows) in (0..).map(TableId::new).zip(std::mem::take(&mut self.rows)) {
             if rows.is_some_and(|rows| rows.has_slots()) {
                 to.update(Update::FreeRows { table });

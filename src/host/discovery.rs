@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::finder::Finder;
+use super::lent::Lent;
 use super::scanner::Scanner;
 use super::watches::has_events;
 use super::{Command, Host};
@@ -36,10 +36,8 @@ pub(super) struct Discovery {
     host: Arc<Host>,
     finders: Vec<Arc<dyn Finder>>,
     commands: UnboundedReceiver<Command>,
-    /// `None` while it scans.
-    scanner: Option<Scanner>,
-    /// The scan under way, and when it began.
-    scan: Option<(JoinHandle<Scanned>, Instant)>,
+    /// Away while it scans.
+    scanner: Lent<Scanner, Scanned>,
     events: Option<AsyncFd<Arc<OwnedFd>>>,
     /// What has come during a scan.
     names: Vec<Box<[u8]>>,
@@ -48,7 +46,7 @@ pub(super) struct Discovery {
     said: Option<Instant>,
 }
 
-type Scanned = (Scanner, std::io::Result<Option<(u32, usize)>>);
+type Scanned = std::io::Result<Option<(u32, usize)>>;
 
 impl Discovery {
     pub(super) fn new(
@@ -57,9 +55,9 @@ impl Discovery {
         commands: UnboundedReceiver<Command>,
     ) -> Self {
         let events = host.watches().and_then(|watches| watches.readiness());
-        let scanner = Some(Scanner::new(Arc::clone(&host), finders.clone()));
+        let scanner = Lent::new(Scanner::new(Arc::clone(&host), finders.clone()));
         let (names, waiting) = (Vec::new(), Vec::new());
-        Self { host, finders, commands, scanner, scan: None, events, names, waiting, said: None }
+        Self { host, finders, commands, scanner, events, names, waiting, said: None }
     }
 
     pub(super) async fn run(mut self) {
@@ -93,8 +91,7 @@ impl Discovery {
                     }
                     read_at = if events > MANY { at + BUSY } else { at };
                 }
-                scanned = done(self.scan.as_mut()) => {
-                    self.scan = None;
+                scanned = self.scanner.back() => {
                     self.ended(scanned);
                     if !(self.names.is_empty() && self.waiting.is_empty()) {
                         early = early.or(Some((last + SOON).max(Instant::now())));
@@ -106,16 +103,14 @@ impl Discovery {
 
     /// Begins a scan, unless one is under way.
     fn begin(&mut self) {
-        if let Some((_, began)) = &self.scan
-            && began.elapsed() > SLOW
-        {
+        if self.scanner.away() > Some(SLOW) {
             self.warn(&format!(
                 "a scan of /proc takes more than {} s: a process or a file system does not answer; \
                  no new processes are found meanwhile",
                 SLOW.as_secs()
             ));
         }
-        let Some(mut scanner) = self.scanner.take() else { return };
+        let Some(scanner) = self.scanner.here() else { return };
         for command in self.waiting.drain(..) {
             match command {
                 Command::Again(finder, pid) => scanner.again(finder, pid),
@@ -124,27 +119,22 @@ impl Discovery {
         }
         self.names.drain(..).for_each(|name| scanner.named(&name));
         let now = now().monotonic;
-        let scan = tokio::task::spawn_blocking(move || {
-            let scanned = scanner.scan(now);
-            (scanner, scanned)
-        });
-        self.scan = Some((scan, Instant::now()));
+        self.scanner.lend(move |scanner| scanner.scan(now));
     }
 
     /// A scan has ended. `None`: it has panicked, which loses what it knew: all is looked at anew.
     fn ended(&mut self, scanned: Option<Scanned>) {
-        let Some((scanner, result)) = scanned else {
-            self.scanner = Some(Scanner::new(Arc::clone(&self.host), self.finders.clone()));
-            return;
-        };
-        self.scanner = Some(scanner);
-        match result {
-            Ok(None) => {}
-            Ok(Some((pid, looks))) => self.warn(&format!(
+        match scanned {
+            None => {
+                let scanner = Scanner::new(Arc::clone(&self.host), self.finders.clone());
+                self.scanner = Lent::new(scanner);
+            }
+            Some(Ok(None)) => {}
+            Some(Ok(Some((pid, looks)))) => self.warn(&format!(
                 "process {pid} does not answer: {looks} looks wait, and other processes of their users \
                  are not looked at"
             )),
-            Err(e) => self.warn(&format!("/proc cannot be read: {e}")),
+            Some(Err(e)) => self.warn(&format!("/proc cannot be read: {e}")),
         }
     }
 
@@ -177,14 +167,6 @@ impl Discovery {
 async fn later(at: Instant, event: impl Future<Output = ()>) {
     sleep_until(at).await;
     event.await;
-}
-
-/// Waits for the end of a scan; for ever without one. `None`: it has panicked.
-async fn done(scan: Option<&mut (JoinHandle<Scanned>, Instant)>) -> Option<Scanned> {
-    match scan {
-        Some((scan, _)) => scan.await.ok(),
-        None => std::future::pending().await,
-    }
 }
 
 async fn until(at: Option<Instant>) {

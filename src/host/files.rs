@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::DirEntryExt;
+use std::os::unix::fs::{DirEntryExt, FileExt};
 use std::path::{Component, Path, PathBuf};
 
+use pmda::process::leaves_reserve;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -124,6 +125,16 @@ impl ProcDir {
         Some(text)
     }
 
+    /// Its memory: that of the program that runs now.
+    ///
+    /// # Errors
+    /// This user may not read it; [`Errno::MFILE`]: the limit of open files is reached.
+    pub fn memory(&self) -> Result<File, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&self.dir, "mem", flags, Mode::empty())?;
+        if leaves_reserve(&file) { Ok(File::from(file)) } else { Err(Errno::MFILE) }
+    }
+
     /// The process's id.
     #[must_use]
     pub const fn pid(&self) -> u32 {
@@ -143,6 +154,23 @@ impl ProcDir {
     pub const fn file(&self) -> &OwnedFd {
         &self.dir
     }
+}
+
+/// Copies at most so many bytes that a file has at a position.
+///
+/// # Errors
+/// Its file system cannot read it.
+pub fn read_at(file: &File, at: u64, most: usize, into: &mut Vec<u8>) -> io::Result<()> {
+    into.resize(most, 0);
+    let mut read = 0;
+    while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at.saturating_add(read as u64))? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    into.truncate(read);
+    Ok(())
 }
 
 /// A path to an open file. It is short, and a change of directories does not change it.

@@ -10,6 +10,8 @@ pub struct ProcStat {
     pub comm: Vec<u8>,
     /// Clock ticks since boot.
     pub start: u64,
+    /// Threads of the process.
+    pub threads: u32,
     /// A thread of the kernel.
     pub kernel: bool,
     /// The process has ended and only waits for its parent.
@@ -24,13 +26,15 @@ impl ProcStat {
         let close = memchr::memrchr(b')', text)?;
         let comm = text.get(open + 1..close)?.to_vec();
         let mut fields = std::str::from_utf8(text.get(close + 1..)?).ok()?.split_ascii_whitespace();
-        // Fields 3, 9 and 22 of proc_pid_stat(5).
+        // Fields 3, 9, 20 and 22 of proc_pid_stat(5).
         let state = fields.next()?;
         let flags: u64 = fields.nth(5)?.parse().ok()?;
-        let start = fields.nth(12)?.parse().ok()?;
+        let threads = fields.nth(10)?.parse().ok()?;
+        let start = fields.nth(1)?.parse().ok()?;
         Some(Self {
             comm,
             start,
+            threads,
             kernel: flags & KERNEL_THREAD != 0,
             ended: matches!(state, "Z" | "X" | "x"),
         })
@@ -86,7 +90,7 @@ mod tests {
     fn stat() {
         let text = b"42 (a) R (b\n) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 242969 1 2 3\n";
         let stat = ProcStat::parse(text).expect("stat");
-        assert_eq!((&stat.comm[..], stat.start), (&b"a) R (b\n"[..], 242_969));
+        assert_eq!((&stat.comm[..], stat.start, stat.threads), (&b"a) R (b\n"[..], 242_969, 1));
         assert!(!stat.kernel && !stat.ended);
         let text = b"2 (kthreadd) Z 0 0 0 0 -1 2129984 1 2 3 4 5 6 7 8 20 0 1 0 7 1 2 3\n";
         let stat = ProcStat::parse(text).expect("stat");

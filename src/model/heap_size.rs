@@ -92,6 +92,13 @@ impl<T> HeapSize for Box<[T]> {
     }
 }
 
+/// A label and its text.
+impl<T: HeapSize> HeapSize for (&'static str, T) {
+    fn heap_size(&self) -> usize {
+        self.1.heap_size()
+    }
+}
+
 impl<T: HeapSize> HeapSize for Option<T> {
     fn heap_size(&self) -> usize {
         self.as_ref().map_or(0, T::heap_size)

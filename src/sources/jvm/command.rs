@@ -66,20 +66,17 @@ pub(crate) fn arguments(command: &[u8]) -> impl Iterator<Item = Argument<'_>> {
 impl<'a> Start<'a> {
     /// Options of the JVM in the order in which they count: the last one wins. Those in files
     /// (`@argfiles`, .hotspotrc) are not seen.
-    pub(crate) fn options(self, mut each: impl FnMut(&'a [u8])) {
-        let mut words = |name| {
+    pub(crate) fn options(self) -> impl Iterator<Item = &'a [u8]> {
+        let words = move |name| {
             let value = variable(self.environment, name).unwrap_or_default();
-            value.split(u8::is_ascii_whitespace).for_each(&mut each);
+            value.split(u8::is_ascii_whitespace)
         };
-        words("JAVA_TOOL_OPTIONS");
-        words("JDK_JAVA_OPTIONS");
-        for argument in arguments(self.command) {
-            if let Argument::Option(option) = argument {
-                each(option);
-            }
-        }
-        let value = variable(self.environment, "_JAVA_OPTIONS").unwrap_or_default();
-        value.split(u8::is_ascii_whitespace).for_each(each);
+        let own = arguments(self.command).filter_map(|argument| match argument {
+            Argument::Option(option) => Some(option),
+            Argument::Jar(_) | Argument::Main(_) => None,
+        });
+        let before = words("JAVA_TOOL_OPTIONS").chain(words("JDK_JAVA_OPTIONS"));
+        before.chain(own).chain(words("_JAVA_OPTIONS"))
     }
 }
 

@@ -2,136 +2,108 @@
 
 use std::time::Duration;
 
-use super::rows::{Rows, SYSTEM, USER, show, sized};
-use super::state::{Facts, Figures, Longest, Reader, Who};
+use super::rows::{Rows, SYSTEM, USER};
+use super::state::{Collector, Facts, Figures, Longest, Reader, Reading, Who};
 use super::wire::Refusal;
 use super::{limits, metrics as m};
 use crate::contract::{Identity, Peer, Service};
-use crate::model::{Condition, HeapSize, MetricItem, Value};
+use crate::heap_size;
+use crate::model::{Condition, MetricItem, Value};
 use crate::read::glob;
 
-/// How far reading has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum State {
+/// How far reading has come, as the metric has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
     /// Its performance data is not ready.
     #[default]
-    Starting,
-    /// This user may not read it: why.
-    Denied(String),
-    /// It is read, and with words if some of it is missing.
-    Read(String),
-    /// There is none, or none that can be understood: why.
-    Refused(String),
+    Starting = 0,
+    /// This user may not read it.
+    Denied = 1,
+    /// It is read.
+    Read = 3,
+    /// There is none, or none that can be understood.
+    Refused = 5,
+    /// It is no longer read.
+    Gone = 6,
 }
 
-impl HeapSize for State {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Starting => 0,
-            Self::Denied(why) | Self::Read(why) | Self::Refused(why) => why.heap_size(),
-        }
+/// How far reading has come, and why not further; of what is read, what is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(super) stage: Stage,
+    pub(super) why: String,
+}
+heap_size!(State { why });
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new(Stage::Starting, "starting")
     }
 }
 
 impl State {
-    const fn number(&self) -> u32 {
-        match self {
-            Self::Starting => 0,
-            Self::Denied(_) => 1,
-            Self::Read(_) => 3,
-            Self::Refused(_) => 5,
-        }
+    pub(crate) fn new(stage: Stage, why: impl Into<String>) -> Self {
+        Self { stage, why: why.into() }
     }
 
-    pub(super) fn words(&self) -> &str {
-        match self {
-            Self::Starting => "starting",
-            Self::Denied(why) | Self::Read(why) | Self::Refused(why) => why,
+    fn tell(&self, peer: &mut Peer) {
+        peer.set(m::STATE, self.stage as u32);
+        peer.set(m::REASON, Value::text(&self.why));
+    }
+
+    fn condition(&self) -> Condition {
+        let why = || self.why.clone().into();
+        match self.stage {
+            Stage::Starting => Condition::Starting(why()),
+            Stage::Denied | Stage::Refused => Condition::Unread(why()),
+            Stage::Read if !self.why.is_empty() => Condition::Impaired(why()),
+            Stage::Read | Stage::Gone => Condition::Sound,
         }
     }
-}
-
-/// What /proc has and is read often: memory, threads, processor time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
-    /// Bytes that are resident.
-    pub(crate) resident: Option<u64>,
-    /// Bytes in swap.
-    pub(crate) swap: Option<u64>,
-    /// All threads of the process.
-    pub(crate) threads: Option<u64>,
-    /// Processor time of user and system in ns.
-    pub(crate) cpu: (u64, u64),
-}
-
-/// What is read seldom: limits, and open files.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Bounds {
-    /// Bytes of memory that the container may use; `None`: there is no limit.
-    pub(crate) memory: Option<u64>,
-    /// Bytes that it uses.
-    pub(crate) memory_usage: Option<u64>,
-    /// Processes of it that were killed for want of memory.
-    pub(crate) oom_kills: Option<u64>,
-    /// Processors that it may use; `None`: there is no limit.
-    pub(crate) cpus: Option<f64>,
-    /// Open files.
-    pub(crate) files: Option<u64>,
-    /// Most open files.
-    pub(crate) files_limit: Option<u64>,
 }
 
 /// The metrics of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    who: Who,
     reader: Reader,
     /// The instance; empty: it has not been introduced.
     instance: String,
+    /// What the instance is labelled with.
+    labels: Vec<(&'static str, String)>,
     /// See [`Meter::is_renamed`].
     renamed: bool,
     state: State,
-    /// The state that is shown.
-    shown_state: Option<State>,
     via: &'static str,
-    figures: Option<Figures>,
-    /// What is shown of the region itself: overflow and entries.
-    region: Option<(u64, u32)>,
-    last_cause: String,
     longest: Longest,
-    shown_longest: Option<u64>,
     /// Processor time of the process, user and system, in ns.
     cpu: Option<(u64, u64)>,
     /// The same when the process became this program, if it was another one.
     before: Option<(u64, u64)>,
     /// All that it has counted counts for its service; `false`: what comes.
     is_new: bool,
-    rows: Rows,
-    /// What the instance is labelled with.
-    labels: Vec<(&'static str, String)>,
-    shown_via: &'static str,
+    told: Told,
 }
 
-impl HeapSize for Meter {
-    fn heap_size(&self) -> usize {
-        let labels: usize = self.labels.iter().map(|(_, text)| text.heap_size()).sum();
-        self.who.heap_size()
-            + self.reader.heap_size()
-            + self.instance.heap_size()
-            + self.state.heap_size()
-            + self.shown_state.heap_size()
-            + self.last_cause.heap_size()
-            + self.labels.heap_size()
-            + labels
-    }
+/// What the instance shows.
+#[derive(Debug, Default)]
+struct Told {
+    state: Option<State>,
+    via: &'static str,
+    figures: Option<Figures>,
+    /// Of the region itself: overflow and entries.
+    region: Option<(u64, u32)>,
+    last_cause: String,
+    rows: Rows,
 }
+
+heap_size!(Meter { reader, instance, each labels, state, told });
+heap_size!(Told { state, last_cause });
 
 impl Meter {
     /// Of a process that has not been read. `before`: processor time that the process had used when it
     /// became this program.
     pub(crate) fn new(who: Who, before: Option<(u64, u64)>) -> Self {
-        let reader = Reader::new(who.hints.clone());
-        Self { before, is_new: who.is_new, who, reader, ..Self::default() }
+        Self { before, is_new: who.is_new, reader: Reader::new(who), ..Self::default() }
     }
 
     /// The same process, of which nothing has been shown: its name is another one, or it was turned
@@ -139,21 +111,18 @@ impl Meter {
     pub(crate) fn again(&mut self) {
         self.instance.clear();
         self.renamed = false;
-        (self.shown_state, self.figures, self.region) = (None, None, None);
-        self.last_cause.clear();
-        self.shown_longest = None;
-        (self.rows, self.shown_via) = (Rows::default(), "");
+        self.told = Told::default();
     }
 
     /// What the host knows of it.
     pub(crate) const fn who(&self) -> &Who {
-        &self.who
+        &self.reader.who
     }
 
     /// The name of its service, program or main thread.
     pub(crate) fn name(&self) -> &str {
         let facts = self.reader.facts().map(|facts| facts.names.shown());
-        facts.filter(|name| !name.is_empty()).unwrap_or(&self.who.hints.comm)
+        facts.filter(|name| !name.is_empty()).unwrap_or(&self.who().comm)
     }
 
     /// Its name is one of these, in which `*` is any text.
@@ -173,7 +142,8 @@ impl Meter {
 
     /// The host knows it otherwise now: by the name of its user, say. It is the same program.
     pub(crate) fn known_as(&mut self, who: Who) {
-        (self.who.owner, self.who.container) = (who.owner, who.container);
+        let known = &mut self.reader.who;
+        (known.owner, known.container) = (who.owner, who.container);
         self.named();
     }
 
@@ -181,7 +151,7 @@ impl Meter {
     /// its performance data is ready.
     pub(crate) fn is_known(&self, age: Duration) -> bool {
         let whole = self.reader.facts().is_none_or(|facts| facts.is_complete);
-        self.state != State::Starting && (whole || age >= limits::COMPLETE)
+        self.state.stage != Stage::Starting && (whole || age >= limits::COMPLETE)
     }
 
     /// Processor time of the process, user and system, in ns.
@@ -195,9 +165,9 @@ impl Meter {
         &self.state
     }
 
-    /// Bytes of the region to read.
-    pub(crate) fn want(&self) -> usize {
-        self.reader.want()
+    /// Reads its region.
+    pub(crate) const fn reader(&mut self) -> &mut Reader {
+        &mut self.reader
     }
 
     /// How it is read: `mapping`, `file`, `memory`; empty: not at all.
@@ -213,7 +183,7 @@ impl Meter {
     /// Reads a copy of the region, for its names. `age`: since the process was found.
     pub(crate) fn learn(&mut self, region: &[u8], age: Duration) {
         self.state = match self.reader.read(region) {
-            Ok(reading) => State::Read(missing(reading.used, reading.overflow)),
+            Ok(reading) => read(&reading),
             Err(refusal) => refused(refusal, age),
         };
         self.named();
@@ -222,10 +192,10 @@ impl Meter {
     /// Introduces the process.
     pub(crate) fn start(&mut self, peer: &mut Peer) {
         let name = self.name().to_owned();
-        self.instance = format!("{name}:{}", self.who.pid);
+        self.instance = format!("{name}:{}", self.who().pid);
         self.renamed = false;
         self.labels = self.labels();
-        let (who, facts) = (&self.who, self.reader.facts());
+        let (who, facts) = (self.who(), self.reader.facts());
         peer.is(Identity {
             name: self.instance.clone(),
             peer: format!("process {}", who.pid),
@@ -237,9 +207,7 @@ impl Meter {
         });
         text(m::OWNER, &who.owner, peer);
         peer.set(m::CONTAINER_PID, who.inner_pid);
-        if let Some(started) = who.started {
-            peer.set(m::START_TIME, started);
-        }
+        peer.show(m::START_TIME, who.started);
         text(m::COMMAND, &who.command, peer);
         if let Some(facts) = facts {
             tell(facts, peer);
@@ -251,23 +219,19 @@ impl Meter {
 
     /// Labels of the instance: what is known by now.
     fn labels(&self) -> Vec<(&'static str, String)> {
-        let who = &self.who;
-        let mut labels = vec![
-            ("service", self.name().to_owned()),
-            ("pid", who.pid.to_string()),
-            ("container_pid", who.inner_pid.to_string()),
-            ("user", who.owner.clone()),
+        let (who, facts) = (self.who(), self.reader.facts());
+        let fact = |of: fn(&Facts) -> Option<&str>| facts.and_then(of).map(str::to_owned);
+        let labels = [
+            ("service", Some(self.name().to_owned())),
+            ("pid", Some(who.pid.to_string())),
+            ("container_pid", Some(who.inner_pid.to_string())),
+            ("user", Some(who.owner.clone())),
+            ("container", who.container.clone()),
+            ("jdk", fact(|facts| facts.version.as_deref())),
+            ("collector", fact(|facts| facts.collector.map(Collector::name))),
+            ("vendor", fact(|facts| facts.vendor.as_deref())),
         ];
-        if let Some(container) = &who.container {
-            labels.push(("container", container.clone()));
-        }
-        if let Some(facts) = self.reader.facts() {
-            let version = facts.version.as_deref().map(|version| ("jdk", version.to_owned()));
-            let collector = facts.collector.map(|kind| ("collector", kind.name().to_owned()));
-            let vendor = facts.vendor.as_deref().map(|vendor| ("vendor", vendor.to_owned()));
-            labels.extend([version, collector, vendor].into_iter().flatten());
-        }
-        labels
+        labels.into_iter().filter_map(|(label, text)| Some((label, text?))).collect()
     }
 
     /// Its service.
@@ -283,13 +247,8 @@ impl Meter {
         }
     }
 
-    /// The copy ends before the region does, which has grown: more is to be read.
-    pub(crate) fn needs_more(&mut self, region: &[u8]) -> bool {
-        self.reader.needs_more(region)
-    }
-
     /// Reads a copy of the region, and shows it. `age`: since the process was found.
-    pub(crate) fn read(&mut self, region: &[u8], age: Duration, now: Duration, peer: &mut Peer) {
+    pub(crate) fn read(&mut self, region: &[u8], age: Duration, peer: &mut Peer) {
         let reading = match self.reader.read(region) {
             Ok(reading) => reading,
             Err(refusal) => {
@@ -297,97 +256,83 @@ impl Meter {
                 return;
             }
         };
-        self.state = State::Read(missing(reading.used, reading.overflow));
-        let fresh = reading.fresh;
+        self.state = read(&reading);
+        let (fresh, new) = (reading.fresh, reading.figures);
         if fresh {
             tell(reading.facts, peer);
         }
+        let told = &mut self.told;
         let counters = (reading.overflow, reading.entries);
-        if self.region.replace(counters) != Some(counters) {
+        if told.region.replace(counters) != Some(counters) {
             peer.set(m::OVERFLOW, counters.0);
             peer.set(m::ENTRIES, counters.1);
         }
         let cause =
-            reading.last_cause.filter(|cause| *cause != self.last_cause && *cause != "No GC");
+            reading.last_cause.filter(|cause| *cause != told.last_cause && *cause != "No GC");
         if let Some(cause) = cause {
-            self.last_cause = cause.into_owned();
-            peer.set(m::LAST_CAUSE, Value::text(&self.last_cause));
+            told.last_cause = cause.into_owned();
+            peer.set(m::LAST_CAUSE, Value::text(&told.last_cause));
         }
-        let new = reading.figures;
-        self.longest.feed(now, &new);
-        show(self.figures.replace(new).as_ref(), &new, peer);
-        self.rows.read(&self.instance, &new, peer);
-        let max = self.longest.longest(now);
-        if self.shown_longest != max {
-            self.shown_longest = max;
-            peer.show(m::PAUSE_MAX, max);
+        if let Some(pause) = self.longest.since(&new) {
+            peer.longest(m::PAUSE_MAX, pause);
         }
+        self.show(Some(&new), peer);
         if fresh {
             self.named();
         }
     }
 
-    /// It is no longer read: what it said last is not what it is.
+    /// Shows each figure that is not as before. `None`: it is no longer read, and what it said last is not what it is.
+    fn show(&mut self, new: Option<&Figures>, peer: &mut Peer) {
+        let (old, shown) = (self.told.figures.take(), new.copied().unwrap_or_default());
+        let before = old.unwrap_or_default();
+        for ((item, value), (_, before)) in shown.metrics().zip(before.metrics()) {
+            if value != before {
+                peer.show(item, value);
+            }
+        }
+        self.told.rows.read(&self.instance, &shown, peer);
+        self.told.figures = new.copied();
+    }
+
     fn hide(&mut self, peer: &mut Peer) {
-        let Some(old) = self.figures.take() else { return };
-        show(Some(&old), &Figures::default(), peer);
-        (self.region, self.shown_longest) = (None, None);
-        self.last_cause.clear();
+        if self.told.figures.is_none() {
+            return;
+        }
+        self.show(None, peer);
+        self.told.region = None;
+        self.told.last_cause.clear();
         for item in [m::PAUSE_MAX, m::LAST_CAUSE, m::OVERFLOW, m::ENTRIES] {
             peer.unset(item);
         }
-        self.rows.hide(&self.instance, peer);
     }
 
-    /// Figures of the process, by /proc.
-    pub(crate) fn usage(&mut self, usage: &Usage, peer: &mut Peer) {
-        peer.show(m::WORKING_SET, usage.resident);
-        peer.show(m::SWAP, usage.swap);
-        peer.show(m::THREADS_NATIVE, usage.threads.map(|threads| sized(true, threads)));
-        self.rows.usage(&self.instance, usage.cpu, peer);
-        self.cpu = Some(usage.cpu);
-    }
-
-    /// Limits of the process, and its open files.
-    pub(crate) fn bounds(&mut self, bounds: &Bounds, peer: &mut Peer) {
-        peer.show(m::MEMORY_LIMIT, bounds.memory);
-        peer.show(m::MEMORY_USAGE, bounds.memory_usage);
-        peer.show(m::OOM_KILLS, bounds.oom_kills);
-        peer.show(m::CPUS_LIMIT, bounds.cpus);
-        peer.show(m::FILES_OPEN, bounds.files);
-        peer.show(m::FILES_LIMIT, bounds.files_limit);
+    /// Processor time of the process, user and system, in ns.
+    pub(crate) fn used(&mut self, cpu: (u64, u64), peer: &mut Peer) {
+        self.told.rows.used(&self.instance, cpu, peer);
+        self.cpu = Some(cpu);
     }
 
     /// About once a second: it is there, whether it is read or not.
     pub(crate) fn tick(&mut self, peer: &mut Peer) {
         peer.message();
-        if !matches!(self.state, State::Read(_)) {
+        if self.state.stage != Stage::Read {
             self.hide(peer);
         }
-        if std::mem::replace(&mut self.shown_via, self.via) != self.via {
+        if std::mem::replace(&mut self.told.via, self.via) != self.via {
             peer.show(m::VIA, (!self.via.is_empty()).then_some(self.via));
         }
-        if self.shown_state.as_ref() == Some(&self.state) {
-            return;
+        if self.told.state.as_ref() != Some(&self.state) {
+            self.told.state = Some(self.state.clone());
+            self.state.tell(peer);
+            peer.condition(self.state.condition());
         }
-        self.shown_state = Some(self.state.clone());
-        let (number, words) = (self.state.number(), self.state.words());
-        peer.set(m::STATE, number);
-        peer.set(m::REASON, Value::text(words));
-        let words = || words.to_owned().into();
-        peer.condition(match &self.state {
-            State::Starting => Condition::Starting(words()),
-            State::Denied(_) | State::Refused(_) => Condition::Unread(words()),
-            State::Read(missing) if !missing.is_empty() => Condition::Impaired(words()),
-            State::Read(_) => Condition::Sound,
-        });
     }
 
     /// It is no longer read, at least not by this name.
     pub(crate) fn end(&mut self, why: &str, peer: &mut Peer) {
         (self.is_new, self.before) = (false, None);
-        peer.set(m::STATE, GONE);
-        peer.set(m::REASON, Value::text(why));
+        State::new(Stage::Gone, why).tell(peer);
     }
 }
 
@@ -408,9 +353,6 @@ fn tell(facts: &Facts, peer: &mut Peer) {
     text(m::COLLECTOR, collector.map_or("", |kind| kind.name()), peer);
 }
 
-/// The state of a process that is no longer read.
-const GONE: u32 = 6;
-
 /// What is missing of a region that was read, in words; empty: nothing. Where it was full, with an option that makes
 /// room: twice of what was needed, at least twice of the default.
 pub(super) fn missing(used: usize, overflow: u64) -> String {
@@ -424,13 +366,17 @@ pub(super) fn missing(used: usize, overflow: u64) -> String {
     )
 }
 
+fn read(reading: &Reading<'_>) -> State {
+    State::new(Stage::Read, missing(reading.used, reading.overflow))
+}
+
 fn refused(refusal: Refusal, age: Duration) -> State {
-    if !refusal.is_starting() {
-        State::Refused(refusal.to_string())
+    if refusal != Refusal::Starting {
+        State::new(Stage::Refused, refusal.to_string())
     } else if age < limits::STARTING {
-        State::Starting
+        State::default()
     } else {
-        State::Refused("its performance data is never ready".to_owned())
+        State::new(Stage::Refused, "its performance data is never ready")
     }
 }
 

@@ -7,7 +7,7 @@ use crate::contract::Recorded;
 use crate::model::{MetricDef, RowItem};
 use crate::sources::Source;
 use crate::sources::jvm::Jvm;
-use crate::sources::jvm::state::{Hints, POOLS};
+use crate::sources::jvm::state::{POOLS, Who};
 use crate::sources::jvm::tests::captures;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -58,9 +58,9 @@ fn value(seen: &Recorded, name: &str) -> Json {
 }
 
 fn meter(is_new: bool) -> Meter {
-    let hints = Hints { comm: "java".to_owned(), service: None };
+    let comm = "java".to_owned();
     let who =
-        Who { pid: 77, inner_pid: 1, owner: "www".to_owned(), is_new, hints, ..Who::default() };
+        Who { pid: 77, inner_pid: 1, owner: "www".to_owned(), is_new, comm, ..Who::default() };
     Meter::new(who, None)
 }
 
@@ -69,7 +69,7 @@ fn shown(region: &[u8], is_new: bool) -> (Meter, Recorded) {
     let (mut meter, mut seen) = (meter(is_new), recorded());
     meter.learn(region, SECOND);
     meter.start(&mut seen);
-    meter.read(region, SECOND, SECOND, &mut seen);
+    meter.read(region, SECOND, &mut seen);
     meter.tick(&mut seen);
     (meter, seen)
 }
@@ -122,7 +122,7 @@ fn what_does_not_change_is_not_said_again() {
     log.values.clear();
     log.conditions.clear();
     drop(log);
-    meter.read(&region, SECOND, 2 * SECOND, &mut seen);
+    meter.read(&region, SECOND, &mut seen);
     meter.tick(&mut seen);
     let log = seen.log();
     assert_eq!((log.values.len(), log.conditions.len()), (0, 0), "{:?}", log.values);
@@ -134,10 +134,10 @@ fn what_is_no_longer_read_is_not_shown_as_if_it_were() {
     let (_, region, _) = captures().swap_remove(0);
     let (mut meter, mut seen) = shown(&region, false);
     let read = named(&seen);
-    let usage = Usage { resident: Some(5), cpu: (1, 2), ..Usage::default() };
-    meter.usage(&usage, &mut seen);
+    seen.set(m::WORKING_SET, 5_u64);
+    meter.used((1, 2), &mut seen);
     // Its user has cut the file.
-    meter.read(&region[..64], SECOND, 2 * SECOND, &mut seen);
+    meter.read(&region[..64], SECOND, &mut seen);
     meter.tick(&mut seen);
     for hidden in ["gc.heap.total", "gc.pause.count", "session.overflow", "session.entries"] {
         assert!(read.0.contains_key(hidden) && value(&seen, hidden) == Json::Null, "{hidden}");
@@ -146,7 +146,7 @@ fn what_is_no_longer_read_is_not_shown_as_if_it_were() {
     let rows: Vec<_> = named(&seen).1.into_keys().map(|(metric, _)| metric).collect();
     assert_eq!(rows, ["cpu.time"; 2]);
     // All of it is back.
-    meter.read(&region, SECOND, 3 * SECOND, &mut seen);
+    meter.read(&region, SECOND, &mut seen);
     meter.tick(&mut seen);
     let (mut values, mut rows) = named(&seen);
     values.remove("memory.working_set");
@@ -163,7 +163,7 @@ fn a_program_that_replaces_another_one_has_its_own_processor_time() {
     let service = seen.identity().and_then(|identity| identity.service).unwrap();
     assert_eq!(service.before, [(m::CPU_TIME, USER, 9), (m::CPU_TIME, SYSTEM, 4)]);
     assert_eq!((service.is_new, starts(&seen)), (true, 1));
-    meter.usage(&Usage { cpu: (11, 5), ..Usage::default() }, &mut seen);
+    meter.used((11, 5), &mut seen);
     assert_eq!(meter.processor_time(), Some((11, 5)));
 }
 
@@ -188,7 +188,7 @@ fn a_process_is_new_to_its_service_once() {
     meter.start(&mut renamed);
     let service = renamed.identity().and_then(|identity| identity.service).unwrap();
     assert_eq!(service.before, [], "its old name has counted from there");
-    meter.read(&region, SECOND, 3 * SECOND, &mut renamed);
+    meter.read(&region, SECOND, &mut renamed);
     assert_eq!((is_new(&renamed), starts(&renamed)), (false, 0));
     let (values, rows) = named(&renamed);
     assert!(!values.is_empty() && !rows.is_empty(), "all is shown anew");
@@ -199,21 +199,21 @@ fn a_row_that_is_there_no_longer_has_no_values() {
     let (_, region, _) =
         captures().into_iter().find(|(file, ..)| file.contains("jdk8-par")).unwrap();
     let (mut meter, mut seen) = shown(&region, false);
-    let mut figures = meter.figures.unwrap();
+    let mut figures = meter.told.figures.unwrap();
     let used = |seen: &Recorded| seen.rows(m::POOL_USED);
     let before = used(&seen);
     // The old generation is lost by damage, and those behind it move up.
-    let at = figures.pools.iter().flatten().position(|pool| pool.row == "old").unwrap();
+    let at = figures.pools.iter().flatten().position(|pool| pool.0 == "old").unwrap();
     figures.pools[at..].rotate_left(1);
     figures.pools[POOLS - 1] = None;
     figures.collections[1] = None;
-    meter.rows.read(&meter.instance, &figures, &mut seen);
+    meter.told.rows.read(&meter.instance, &figures, &mut seen);
     let mut left = before.clone();
     left.remove("old");
     assert_eq!(used(&seen), left);
     assert!(!named(&seen).1.contains_key(&("gc.count", "full".to_owned())));
     let (_, fresh) = shown(&region, false);
-    meter.read(&region, SECOND, 2 * SECOND, &mut seen);
+    meter.read(&region, SECOND, &mut seen);
     assert_eq!(named(&seen).1, named(&fresh).1, "all of it is back");
 }
 
@@ -222,7 +222,7 @@ fn what_is_known_later_is_a_label_too() {
     let (_, region, _) = captures().swap_remove(0);
     let labels = |seen: &Recorded| seen.identity().unwrap().labels;
     let (mut meter, mut seen) = (meter(false), recorded());
-    meter.unread(State::Denied("only root".to_owned()));
+    meter.unread(State::new(Stage::Denied, "only root"));
     meter.start(&mut seen);
     assert!(!meter.is_renamed() && labels(&seen).iter().all(|(label, _)| *label != "jdk"));
     meter.via("file");
@@ -255,7 +255,7 @@ fn states_are_told_in_words() {
     assert_eq!(value(&seen, "session.reason"), json!("its performance data is never ready"));
     assert_eq!(seen.identity().unwrap().name, "java:77");
     let mut denied = meter(true);
-    denied.unread(State::Denied("only root".to_owned()));
+    denied.unread(State::new(Stage::Denied, "only root"));
     denied.start(&mut seen);
     assert!(
         matches!(seen.log().conditions.last(), Some(Condition::Unread(why)) if why == "only root")

@@ -2,7 +2,7 @@
 //! contain the ids, so these never change.
 
 use crate::catalogue::{InDomDef, Part, RollUp, ServiceOf, ServiceSum, Services, TableDef};
-use crate::model::{Leaf, TableId};
+use crate::model::{Leaf, RowItem, TableId};
 use crate::{listed, peer_metrics, row_metrics};
 
 /// First PMID cluster of this source: its static metrics.
@@ -127,73 +127,46 @@ peer_metrics! {
         "The soft limit (ulimit -n). Where files.open comes near to it, connections fail.";
 }
 
+/// The rows of a process.
+const fn rows(
+    name: &'static str,
+    (serial, cluster): (u32, u16),
+    score: RowItem,
+    oneline: &'static str,
+    help: &'static str,
+) -> TableDef {
+    let indom = InDomDef { serial, oneline, help };
+    let (of_peer, max, per_peer, initial) = (true, 8192, 0, Vec::new);
+    TableDef { name, cluster, indom, of_peer, max, per_peer, score, initial }
+}
+
 listed! {
     /// The tables.
     TABLES: TableDef as TableId;
     /// Collectors of a process.
-    COLLECTORS = TableDef {
-        name: "collector",
-        cluster: CLUSTER + 1,
-        indom: InDomDef {
-            serial: 91,
-            oneline: "Collectors of JVMs",
-            help: "PROCESS::young (collections of new objects), full (of the whole heap, while the program stands still), concurrent (pauses of \
-             cycles that run beside the program; CMS and G1 from JDK 11 on, ZGC) and major (of generational ZGC). Shenandoah has none: its counters \
-             count phases, not collections.",
-        },
-        of_peer: true,
-        max: 8192,
-        per_peer: 0,
-        score: GC_COUNT,
-        initial: Vec::new,
-    };
+    COLLECTORS = rows("collector", (91, CLUSTER + 1), GC_COUNT,
+        "Collectors of JVMs",
+        "PROCESS::young (collections of new objects), full (of the whole heap, while the program stands still), concurrent (pauses of \
+         cycles that run beside the program; CMS and G1 from JDK 11 on, ZGC) and major (of generational ZGC). Shenandoah has none: its counters \
+         count phases, not collections."
+    );
     /// Memory pools of a process.
-    POOLS = TableDef {
-        name: "pool",
-        cluster: CLUSTER + 2,
-        indom: InDomDef {
-            serial: 92,
-            oneline: "Memory pools of JVMs",
-            help: "PROCESS::eden, survivor0, survivor1 and old (Serial, Parallel, CMS, G1); young and old (generational ZGC); heap (ZGC, \
-             Shenandoah, Epsilon); metaspace, and class_space, which is a part of it.",
-        },
-        of_peer: true,
-        max: 16384,
-        per_peer: 0,
-        score: POOL_COMMITTED,
-        initial: Vec::new,
-    };
+    POOLS = TableDef { max: 16384, ..rows("pool", (92, CLUSTER + 2), POOL_COMMITTED,
+        "Memory pools of JVMs",
+        "PROCESS::eden, survivor0, survivor1 and old (Serial, Parallel, CMS, G1); young and old (generational ZGC); heap (ZGC, \
+         Shenandoah, Epsilon); metaspace, and class_space, which is a part of it."
+    ) };
     /// Modes of processor time.
-    MODES = TableDef {
-        name: "mode",
-        cluster: CLUSTER + 3,
-        indom: InDomDef {
-            serial: 93,
-            oneline: "Processor time of JVMs",
-            help: "PROCESS::user and PROCESS::system.",
-        },
-        of_peer: true,
-        max: 8192,
-        per_peer: 0,
-        score: CPU_TIME,
-        initial: Vec::new,
-    };
+    MODES = rows("mode", (93, CLUSTER + 3), CPU_TIME,
+        "Processor time of JVMs",
+        "PROCESS::user and PROCESS::system."
+    );
     /// Rows: names of services.
-    SERVICES = TableDef {
-        name: "service",
-        cluster: CLUSTER + 4,
-        indom: InDomDef {
-            serial: 94,
-            oneline: "Services of JVMs",
-            help: "One instance for each name that JVMs have, without the process id. It stays when its processes have gone, so its counters go on over \
-             restarts. Those with most processor time in the last minutes have instances, what the others add is in the instance other.",
-        },
-        of_peer: false,
-        max: 500,
-        per_peer: 0,
-        score: SERVICE_CPU,
-        initial: Vec::new,
-    };
+    SERVICES = TableDef { of_peer: false, max: 500, ..rows("service", (94, CLUSTER + 4), SERVICE_CPU,
+        "Services of JVMs",
+        "One instance for each name that JVMs have, without the process id. It stays when its processes have gone, so its counters go on over \
+         restarts. Those with most processor time in the last minutes have instances, what the others add is in the instance other."
+    ) };
 }
 
 row_metrics! {

@@ -22,12 +22,12 @@ mod config;
 #[cfg(feature = "agent")]
 mod io;
 mod limits;
-mod memory;
 mod meter;
 mod metrics;
 mod rows;
 mod state;
 #[cfg(fuzzing)]
+#[path = "tests/fuzzing.rs"]
 pub mod test_kit;
 #[cfg(test)]
 mod tests;

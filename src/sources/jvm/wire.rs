@@ -16,14 +16,11 @@ const MAJOR: u8 = 2;
 /// Why a region is not read. Values that it had are not used any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// No bytes, or zeros: the JVM has made the file and not written the prologue.
-    Empty,
-    /// The JVM has not told yet that it has started up.
+    /// The JVM has not told yet that it has started up, or has made the file and not written the prologue: no bytes,
+    /// or zeros. It is read again soon, and has no reason to be shown for some seconds.
     Starting,
-    /// This many bytes, fewer than a prologue has.
-    Short(usize),
-    /// This many bytes, more than [`limits::REGION`].
-    Long(usize),
+    /// This many bytes: fewer than a prologue has, or more than [`limits::REGION`].
+    Length(usize),
     /// Other bytes than the magic ones.
     Magic([u8; 4]),
     /// A byte order that is neither 0 nor 1.
@@ -38,13 +35,6 @@ pub(crate) enum Refusal {
     Used { used: i32, length: usize },
 }
 
-impl Refusal {
-    /// The JVM is starting: it is read again soon, and has no reason to be shown for some seconds.
-    pub(crate) const fn is_starting(self) -> bool {
-        matches!(self, Self::Empty | Self::Starting)
-    }
-}
-
 const UNKNOWN: &str = "the format of its performance data is not known";
 const OTHER: &str = "not a performance data file";
 const DAMAGED: &str = "its performance data is damaged";
@@ -52,9 +42,9 @@ const DAMAGED: &str = "its performance data is damaged";
 impl Display for Refusal {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match *self {
-            Self::Empty | Self::Starting => f.write_str("starting"),
+            Self::Starting => f.write_str("starting"),
             Self::Version(major, minor) => write!(f, "{UNKNOWN} (version {major}.{minor})"),
-            Self::Short(length) | Self::Long(length) => write!(f, "{OTHER} ({length} bytes)"),
+            Self::Length(length) => write!(f, "{OTHER} ({length} bytes)"),
             Self::Magic(bytes) => write!(f, "{OTHER} (it begins with {bytes:02x?})"),
             Self::Order(byte) => write!(f, "{DAMAGED} (byte order {byte})"),
             Self::First(at) => write!(f, "{DAMAGED} (first entry at {at})"),
@@ -88,15 +78,15 @@ impl Prologue {
     /// The region cannot be read, or not yet.
     pub(crate) fn parse(region: &[u8]) -> Result<Self, Refusal> {
         if region.len() > limits::REGION {
-            return Err(Refusal::Long(region.len()));
+            return Err(Refusal::Length(region.len()));
         }
         let Some(head) = region.first_chunk::<PROLOGUE>() else {
             let empty = region.is_empty();
-            return Err(if empty { Refusal::Empty } else { Refusal::Short(region.len()) });
+            return Err(if empty { Refusal::Starting } else { Refusal::Length(region.len()) });
         };
         let &[a, b, c, d, order, major, minor, accessible, ref rest @ ..] = head;
         if head.iter().all(|&byte| byte == 0) {
-            return Err(Refusal::Empty);
+            return Err(Refusal::Starting);
         }
         if [a, b, c, d] != MAGIC {
             return Err(Refusal::Magic([a, b, c, d]));
@@ -306,10 +296,11 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Parses the directory of a region that has this prologue. At most [`limits::ENTRIES`] entries
-    /// are walked; nothing is allocated.
-    pub(crate) fn parse(region: &[u8], prologue: Prologue) -> Self {
+    /// are walked; nothing is allocated. `before`: the directory that no longer holds.
+    pub(crate) fn parse(region: &[u8], prologue: Prologue, before: Option<&Self>) -> Self {
         let places = [Place::default(); COUNTERS];
-        let retries = limits::RETRIES;
+        let same = before.filter(|before| before.prologue == prologue);
+        let retries = same.map_or(limits::RETRIES, |before| before.retries.saturating_sub(1));
         let mut directory = Self { prologue, places, entries: 0, missing: 0, retries };
         let mut walk = Walk::new(region, prologue);
         for entry in walk.by_ref().flatten() {
@@ -328,13 +319,6 @@ impl Directory {
     /// Whether the directory is still that of a region with this prologue.
     pub(crate) fn holds(&self, prologue: &Prologue) -> bool {
         self.prologue == *prologue && (self.missing == 0 || self.retries == 0)
-    }
-
-    /// The directory that follows one that no longer holds.
-    pub(crate) fn renewed(&self, region: &[u8], prologue: Prologue) -> Self {
-        let same = self.prologue == prologue;
-        let retries = if same { self.retries.saturating_sub(1) } else { limits::RETRIES };
-        Self { retries, ..Self::parse(region, prologue) }
     }
 }
 

@@ -1,26 +1,24 @@
-//! Says of each process of this host whether it is a JVM, and opens its performance data. What the task has not applied
-//! yet waits: a reading may hang, and processes come and go meanwhile. Of each the newest report is kept, and that some
-//! have ended, but not which.
+//! Says of each process of this host whether it is a JVM, and opens its performance data.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::Notify;
 
 use super::locate::{Absence, Located, locate};
 use super::region::{Closed, Region, loaded, open, open_memory};
 use crate::host::{
-    self, Glance, Host, Interest, Known, Mapped, Named, Program, Visit, container, ticks,
+    self, Glance, Host, Interest, Mapped, Named, Program, Reports, Visit, container, ticks,
 };
 use crate::sources::jvm::command::{Start, variable};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::state::{Hints, Who, of_command_line};
+use crate::sources::jvm::meter::{Stage, State};
+use crate::sources::jvm::state::{Who, of_command_line};
 
 /// The look at which what a process that began a moment ago has is its own, and complete.
 const STARTED: u8 = 3;
 /// Rights that a reading of memory needs: /proc/PID/mem has mode 0600.
 const NEEDS: &str = "needs CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
+/// What makes all readable.
+const DO: &str = "run the PMDA as root, or give it CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
 /// How others can be read.
 const BY_MEMORY: &str = "jvm.memory = true reads it all the same, as root or with CAP_DAC_READ_SEARCH and \
      CAP_SYS_PTRACE";
@@ -32,10 +30,10 @@ pub(super) enum Access {
     Open(Region),
     /// It is the one that was open at the look before.
     Kept(Mapped),
-    /// This user may not read it: why, and what to do.
-    Denied(String),
-    /// There is none, or it is not read: why.
-    Off(String),
+    /// It may only be starting.
+    Waits,
+    /// It is not: why, and what to do.
+    Closed(State),
 }
 
 /// A JVM as it was reported: one that has changed is reported again.
@@ -50,19 +48,27 @@ pub(super) struct Shown {
 }
 
 impl Access {
+    fn denied(why: impl ToString) -> Self {
+        Self::Closed(State::new(Stage::Denied, why.to_string()))
+    }
+
+    fn refused(why: impl ToString) -> Self {
+        Self::Closed(State::new(Stage::Refused, why.to_string()))
+    }
+
     /// The file of one that can be read.
     const fn file(&self) -> Option<Mapped> {
         match self {
             Self::Open(region) => Some(region.mapped),
             Self::Kept(file) => Some(*file),
-            Self::Denied(_) | Self::Off(_) => None,
+            Self::Waits | Self::Closed(_) => None,
         }
     }
 
     fn why(&self) -> &str {
         match self {
-            Self::Open(_) | Self::Kept(_) => "",
-            Self::Denied(why) | Self::Off(why) => why,
+            Self::Open(_) | Self::Kept(_) | Self::Waits => "",
+            Self::Closed(state) => &state.why,
         }
     }
 
@@ -72,93 +78,11 @@ impl Access {
     }
 }
 
-/// Reports that wait.
-#[derive(Debug, Default)]
-pub(super) struct Reports {
-    waiting: Mutex<Waiting>,
-    ready: Notify,
-}
-
-/// The reports since the last ones were taken.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    /// JVMs, and those that can be read otherwise than before.
-    pub(super) found: HashMap<u32, Found>,
-    /// Some that were known have ended: what the finder does not know any more.
-    pub(super) ended: bool,
-    /// Some were not taken: they are to be looked at again.
-    pub(super) full: bool,
-}
-
-/// A process, as it was found last.
+/// A process, as it was found.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) who: Who,
     pub(super) access: Access,
-    /// It has ended since. What it has counted can still be read.
-    ended: bool,
-}
-
-impl Reports {
-    /// There is room for a report of this process. If not, it is to be found again.
-    pub(super) fn takes(&self, pid: u32) -> bool {
-        let mut waiting = self.lock();
-        if waiting.found.len() >= limits::REPORTS {
-            // Those that are there come first.
-            waiting.found.retain(|other, found| *other == pid || !found.ended);
-        }
-        let takes = waiting.found.len() < limits::REPORTS || waiting.found.contains_key(&pid);
-        waiting.full |= !takes;
-        takes
-    }
-
-    /// A process was found.
-    pub(super) fn found(&self, who: Who, mut access: Access) {
-        let mut waiting = self.lock();
-        if let Some(before) = waiting.found.remove(&who.pid)
-            && before.who.start == who.start
-            && matches!(access, Access::Kept(_))
-        {
-            // What was open is here, nobody has taken it yet.
-            access = before.access;
-        }
-        waiting.found.insert(who.pid, Found { who, access, ended: false });
-        self.ready.notify_one();
-    }
-
-    /// One that was known has ended.
-    pub(super) fn gone(&self, pid: u32, start: u64) {
-        let mut waiting = self.lock();
-        waiting.ended = true;
-        if let Some(found) = waiting.found.get_mut(&pid).filter(|found| found.who.start == start) {
-            found.ended = true;
-        }
-        self.ready.notify_one();
-    }
-
-    /// What was told of a process is not needed.
-    pub(super) fn forget(&self, pid: u32) {
-        self.lock().found.remove(&pid);
-    }
-
-    /// Nothing of what was told is needed.
-    pub(super) fn clear(&self) {
-        drop(self.take());
-    }
-
-    /// Waits until there are some.
-    pub(super) async fn ready(&self) {
-        self.ready.notified().await;
-    }
-
-    /// Takes all.
-    pub(super) fn take(&self) -> Waiting {
-        std::mem::take(&mut *self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The eye of this source.
@@ -172,24 +96,22 @@ struct Shared {
     began: AtomicU64,
     /// `jvm.memory`
     memory: AtomicBool,
-    /// The JVMs.
-    known: Known<Shown>,
-    reports: Arc<Reports>,
+    /// The JVMs, and what the task does not know of them yet.
+    reports: Reports<Shown, Found>,
 }
 
 impl Finder {
-    pub(super) fn new(host: Arc<Host>, reports: Arc<Reports>) -> Self {
-        let began = AtomicU64::new(ticks());
-        let (memory, known) = (AtomicBool::new(false), Known::default());
-        Self(Arc::new(Shared { host, began, memory, known, reports }))
+    pub(super) fn new(host: Arc<Host>) -> Self {
+        let (began, memory) = (AtomicU64::new(ticks()), AtomicBool::new(false));
+        Self(Arc::new(Shared { host, began, memory, reports: Reports::new(limits::REPORTS) }))
     }
 
     /// Sets whether it looks.
     pub(super) fn activate(&self, active: bool) {
-        if active && !self.known().is_active() {
+        if active && !self.reports().known().is_active() {
             self.0.began.store(ticks(), Ordering::Relaxed);
         }
-        self.known().activate(active);
+        self.reports().activate(active);
     }
 
     /// Sets whether JVMs without a file are read.
@@ -197,51 +119,34 @@ impl Finder {
         self.0.memory.store(memory, Ordering::Relaxed);
     }
 
-    /// The JVMs that are known.
-    pub(super) fn known(&self) -> &Known<Shown> {
-        &self.0.known
-    }
-
-    /// What was told since the last time, and the starts of what is known by its process if some have ended.
-    pub(super) fn told(&self) -> (Waiting, Option<HashMap<u32, u64>>) {
-        let reports = self.0.reports.take();
-        // After the reports were taken: what ends from now on is told once more.
-        let alive = reports.ended.then(|| self.known().starts());
-        (reports, alive)
+    /// What is told.
+    pub(super) fn reports(&self) -> &Reports<Shown, Found> {
+        &self.0.reports
     }
 
     /// What was open of a process is not any more: at the next look it is opened again.
     pub(super) fn lost(&self, pid: u32, start: u64) {
-        if let Some(mut shown) = self.known().get(pid, start) {
+        let known = self.reports().known();
+        if let Some(mut shown) = known.get(pid, start) {
             shown.program.file = None;
-            self.known().tell_again(pid, start, shown, || {});
+            known.tell_again(pid, start, shown, || {});
         }
-    }
-
-    /// What was told of a process was not taken: it will be told again.
-    pub(super) fn forget(&self, pid: u32) {
-        self.0.known.forget(pid, || self.0.reports.forget(pid));
     }
 }
 
 impl Shared {
-    fn gone(&self, pid: u32, start: u64) {
-        self.known.end(pid, start, || self.reports.gone(pid, start));
-    }
-
     /// A look has come back in time.
     fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
-        if !self.reports.takes(who.pid) {
-            return;
-        }
         let (pid, start, why) = (who.pid, who.start, access.why().to_owned());
         let shown = Shown { comm, owner: who.owner.clone(), program: access.program(&who), why };
-        let kept = matches!(access, Access::Kept(_));
-        let tell = || self.reports.found(who, access);
-        if kept {
-            self.known.tell_again(pid, start, shown, tell);
+        if matches!(access, Access::Kept(_)) {
+            // What was open is here, if nobody has taken it yet.
+            self.reports.tell_again(pid, start, shown, |before| Found {
+                who,
+                access: before.map_or(access, |before| before.access),
+            });
         } else {
-            self.known.tell(pid, start, shown, tell);
+            self.reports.tell(pid, start, shown, Found { who, access });
         }
     }
 
@@ -253,60 +158,65 @@ impl Shared {
             (None, Some(library)) if self.reads_memory() => Access::Kept(loaded(library)),
             (None, _) => return None,
         };
-        let known = self.known.get(who.pid, who.start)?;
+        let known = self.reports.known().get(who.pid, who.start)?;
         (known.program == kept.program(who)).then_some(kept)
     }
 
-    /// Whether a process can be read. `None`: it is no JVM, as far as this user can see; `Some(None)`: it is
-    /// one that may only be starting.
+    /// Whether a process can be read. `None`: it is no JVM, as far as this user can see.
     fn access(
         &self,
         glance: &Glance,
         located: Option<&Located>,
         start: Start<'_>,
         look: u8,
-    ) -> Option<Option<Access>> {
+    ) -> Option<Access> {
         let uid = glance.status().uid;
-        let denied = || Access::Denied(Absence::Denied { user: self.host.user(uid) }.to_string());
+        let denied = || {
+            let user = self.host.user(uid);
+            Access::denied(format!("only user {user} may read its performance data: {DO}"))
+        };
         let Some(located) = located else {
             // Its files are hidden from this user: its name is all there is.
             let program = start.command.split(|&b| b == 0).next().unwrap_or_default();
             let java = glance.stat().comm == b"java" || program.ends_with(b"/java");
-            return java.then(|| Some(denied()));
+            return java.then(denied);
         };
         if let Some(area) = located.area.as_ref().filter(|_| !located.openj9) {
-            return Some(Some(match open(glance, area) {
+            return Some(match open(glance, area) {
                 Ok(region) => Access::Open(region),
                 Err(Closed::Denied) => denied(),
-                Err(Closed::Refused(why)) => Access::Off(why.to_owned()),
-            }));
+                Err(Closed::Refused(why)) => Access::refused(why),
+            });
         }
         let absence = Absence::of(located, start, uid)?;
-        let access = match &located.library {
+        Some(match &located.library {
             // Between fork and exec a child has what its parent has mapped.
-            _ if matches!(absence, Absence::Other(_)) => return None,
+            _ if absence == Absence::Other => return None,
             // Its region may not be there yet.
-            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => return Some(None),
-            // A child that goes on after fork has the memory of its parent, and none of its threads.
-            Some(_) if absence.is_private() && is_alone(glance) => return Some(None),
+            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => {
+                return Some(Access::Waits);
+            }
+            // A child that goes on after fork has the memory of its parent, and none of its threads. A JVM has several.
+            Some(_) if absence.is_private() && glance.stat().threads == 1 => {
+                return Some(Access::Waits);
+            }
             Some(library) if absence.is_private() && self.reads_memory() => {
                 // So has it in memory.
                 if look < STARTED {
-                    return Some(None);
+                    return Some(Access::Waits);
                 }
                 match open_memory(glance, library) {
                     Ok(Some(region)) => Access::Open(region),
-                    Ok(None) => Access::Off(Absence::Off.to_string()),
-                    Err(Closed::Denied) => Access::Denied(format!("{absence}; jvm.memory {NEEDS}")),
+                    Ok(None) => Access::refused(Absence::Off),
+                    Err(Closed::Denied) => Access::denied(format!("{absence}; jvm.memory {NEEDS}")),
                     Err(Closed::Refused(why)) => {
-                        Access::Off(format!("{absence}; in its memory: {why}"))
+                        Access::refused(format!("{absence}; in its memory: {why}"))
                     }
                 }
             }
-            Some(_) if absence.is_private() => Access::Off(format!("{absence}; {BY_MEMORY}")),
-            _ => Access::Off(absence.to_string()),
-        };
-        Some(Some(access))
+            Some(_) if absence.is_private() => Access::refused(format!("{absence}; {BY_MEMORY}")),
+            _ => Access::refused(absence),
+        })
     }
 
     fn reads_memory(&self) -> bool {
@@ -328,23 +238,15 @@ impl Shared {
             container: container(glance.process()),
             command: command.chars().take(limits::SHOWN).collect(),
             is_new: stat.start > self.began.load(Ordering::Relaxed),
-            hints: Hints {
-                comm: of_command_line(start.command).unwrap_or(comm),
-                service: service.map(|name| String::from_utf8_lossy(name).into_owned()),
-            },
+            comm: of_command_line(start.command).unwrap_or(comm),
+            service: service.map(|name| String::from_utf8_lossy(name).into_owned()),
         }
     }
 }
 
-/// The process has one thread: a JVM has several from its begin on.
-fn is_alone(glance: &Glance) -> bool {
-    let usage = host::usage(glance.process(), glance.stat().start);
-    usage.is_some_and(|usage| usage.threads == Some(1))
-}
-
 impl host::Finder for Finder {
     fn is_active(&self) -> bool {
-        self.0.known.is_active()
+        self.reports().known().is_active()
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
@@ -357,7 +259,7 @@ impl host::Finder for Finder {
         let shared = Arc::clone(&self.0);
         let none = |shared: Arc<Shared>| {
             // It executes another program, which is no JVM.
-            let report = Box::new(move || shared.gone(pid, start));
+            let report = Box::new(move || shared.reports.end(pid, start));
             host::Look { interest: Interest::Nothing, report: Some(report) }
         };
         let located = glance.maps().map(|maps| locate(maps, glance.inner_pid()));
@@ -370,21 +272,19 @@ impl host::Finder for Finder {
         let texts = Start { command: &command, environment: &environment };
         let who = shared.who(glance, texts);
         let kept = located.as_ref().and_then(|located| shared.kept(&who, located));
-        let kept = kept.map(|kept| Some(Some(kept)));
         let look = || shared.access(glance, located.as_ref(), texts, visit.number);
-        let Some(access) = kept.unwrap_or_else(look) else { return none(shared) };
+        let Some(access) = kept.or_else(look) else { return none(shared) };
         let interest = match access {
-            Some(Access::Open(_) | Access::Kept(_)) => Interest::Seldom,
-            Some(_) | None => Interest::Often,
+            Access::Waits => return host::Look { interest: Interest::Often, report: None },
+            Access::Open(_) | Access::Kept(_) => Interest::Seldom,
+            Access::Closed(_) => Interest::Often,
         };
-        let report = access.map(|access| {
-            Box::new(move || shared.looked(who, comm, access)) as Box<dyn FnOnce() + Send>
-        });
-        host::Look { interest, report }
+        let report = Box::new(move || shared.looked(who, comm, access));
+        host::Look { interest, report: Some(report) }
     }
 
     fn gone(&self, pid: u32, start: u64) {
-        self.0.gone(pid, start);
+        self.reports().end(pid, start);
     }
 
     fn named(&self, _: &[u8]) -> Option<Named> {

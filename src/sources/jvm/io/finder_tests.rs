@@ -22,18 +22,18 @@ struct Scene {
 }
 
 fn who(pid: u32, start: u64) -> Who {
-    let hints = Hints { comm: "java".to_owned(), ..Hints::default() };
-    Who { pid, start, command: format!("java {pid}"), hints, ..Who::default() }
+    let comm = "java".to_owned();
+    Who { pid, start, command: format!("java {pid}"), comm, ..Who::default() }
 }
 
 fn off() -> Access {
-    Access::Off("-XX:-UsePerfData".to_owned())
+    Access::refused("-XX:-UsePerfData")
 }
 
 impl Scene {
     fn new() -> Self {
         let host = Host::new(PathBuf::from("/nonexistent"));
-        let finder = Finder::new(Arc::clone(&host), Arc::default());
+        let finder = Finder::new(Arc::clone(&host));
         finder.activate(true);
         let store = Recorded::new(&Jvm::TABLE);
         let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
@@ -48,11 +48,11 @@ impl Scene {
 
     /// The reading has come back: returns how many were found, and whether some were not taken.
     fn reads(&mut self) -> (usize, bool) {
-        let (reports, alive) = self.finder.told();
+        let reports = self.finder.reports().take();
         let told = (reports.found.len(), reports.full);
-        self.live.report(reports, alive.as_ref());
+        self.live.report(reports);
         for pid in self.live.again() {
-            self.finder.forget(pid);
+            self.finder.reports().forget(pid);
         }
         told
     }
@@ -70,7 +70,7 @@ fn what_ends_while_a_reading_hangs_is_not_shown_for_ever() {
     assert_eq!(scene.shown(), ["java:1", "java:2", "java:3"]);
     scene.finder.gone(1, 7);
     // One is told of otherwise, and ends.
-    scene.found(2, Access::Denied("its user".to_owned()));
+    scene.found(2, Access::denied("its user"));
     scene.finder.gone(2, 7);
     for pid in 100..20_000 {
         scene.found(pid, off());
@@ -89,7 +89,7 @@ fn what_ends_while_a_reading_hangs_is_not_shown_for_ever() {
 
 #[test]
 fn what_runs_when_it_begins_to_look_is_not_new() {
-    let finder = Finder::new(Host::new(PathBuf::from("/proc")), Arc::default());
+    let finder = Finder::new(Host::new(PathBuf::from("/proc")));
     let glance = finder.0.host.proc().open(std::process::id()).and_then(Glance::of).unwrap();
     let is_new = || {
         let start = Start { command: &[], environment: &[] };
@@ -113,7 +113,7 @@ fn what_is_not_taken_is_found_again() {
     let all = u32::try_from(limits::REPORTS).unwrap();
     (1..=all + 1).for_each(|pid| scene.found(pid, off()));
     // One that waits may be told of otherwise.
-    scene.found(1, Access::Denied("its user".to_owned()));
+    scene.found(1, Access::denied("its user"));
     assert_eq!(scene.reads(), (limits::REPORTS, true));
     assert_eq!((scene.shown().len(), scene.reads()), (limits::REPORTS, (0, false)));
     scene.finder.gone(1, 7);
@@ -132,7 +132,7 @@ fn a_region_that_waits_is_not_lost() {
     std::fs::write(&path, region).unwrap();
     let file = ((0, 26), 5);
     let kept = |owner: &str| Who { owner: owner.to_owned(), ..who(5, 7) };
-    let opens = || Access::Open(Region::of(File::open(&path).unwrap(), file));
+    let opens = || Access::Open(Region::of(File::open(&path).unwrap(), "file", file));
     scene.found(5, opens());
     // Its user has a name by now.
     scene.finder.0.looked(kept("www-data"), Vec::new(), Access::Kept(file));
@@ -166,7 +166,7 @@ fn a_child_of_a_jvm_is_none() {
     std::fs::create_dir_all(&folder).unwrap();
     let library = folder.join("libjvm.so");
     std::fs::copy(from, &library).unwrap();
-    let finder = Finder::new(Host::new(PathBuf::from("/proc")), Arc::default());
+    let finder = Finder::new(Host::new(PathBuf::from("/proc")));
     let look = |pid| {
         let glance = finder.0.host.proc().open(pid).and_then(Glance::of).unwrap();
         let located = locate(glance.maps().unwrap(), pid);

@@ -5,17 +5,18 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::finder::{Access, Waiting};
+use super::finder::{Access, Found};
 use super::region::Region;
 use crate::clock::now;
 use crate::contract::{Peer, PeerMaker};
 use crate::host::{
-    Aside, Host, Mapped, ProcDir, Program, cgroup_limits, most_files, open_files, usage,
+    Aside, Host, Mapped, ProcDir, Program, Taken, Usage, cgroup_limits, most_files, open_files,
+    usage,
 };
-use crate::model::{Charge, Departure, HeapSize, Now};
-use crate::sources::jvm::limits;
-use crate::sources::jvm::meter::{Bounds, Meter, State, Usage};
+use crate::model::{Charge, Departure, HeapSize};
+use crate::sources::jvm::meter::{Meter, Stage, State};
 use crate::sources::jvm::state::Who;
+use crate::sources::jvm::{limits, metrics as m};
 use crate::store::LogThrottle;
 
 /// Readings between two attempts of a process that a limit of the store has turned away.
@@ -31,20 +32,20 @@ const RENAMED: &str = "its name is another one now";
 
 /// The processes.
 pub(super) struct Live {
-    host: Arc<Host>,
-    maker: PeerMaker,
-    /// `jvm.processes`.
-    patterns: Vec<String>,
     read: HashMap<u32, Process>,
     /// Processes that there was no room for.
     turned_away: HashSet<u32>,
     full: LogThrottle,
     charge: Charge,
-    reading: Reading,
+    means: Means,
 }
 
 /// What a reading needs.
-struct Reading {
+struct Means {
+    host: Arc<Host>,
+    maker: PeerMaker,
+    /// `jvm.processes`.
+    patterns: Vec<String>,
     buffer: Vec<u8>,
     /// Reads the memory of processes.
     aside: Aside,
@@ -71,42 +72,37 @@ struct Process {
 
 impl Live {
     pub(super) fn new(host: Arc<Host>, maker: PeerMaker, charge: Charge) -> Self {
-        Self {
-            host,
-            maker,
-            patterns: Vec::new(),
-            read: HashMap::new(),
-            turned_away: HashSet::new(),
-            full: LogThrottle::default(),
-            charge,
-            reading: Reading { buffer: Vec::new(), aside: Aside::new(limits::MEMORY_TIME) },
-        }
+        let (patterns, buffer) = (Vec::new(), Vec::new());
+        let aside = Aside::new(limits::MEMORY_TIME);
+        let means = Means { host, maker, patterns, buffer, aside };
+        let (read, turned_away, full) = <_>::default();
+        Self { read, turned_away, full, charge, means }
     }
 
     /// Names of processes that are wanted. A known process that is no longer wanted stays an
     /// instance.
     pub(super) fn configure(&mut self, patterns: &[String]) {
-        self.patterns = patterns.to_vec();
+        self.means.patterns = patterns.to_vec();
     }
 
-    /// Applies reports of the finder. `alive`: what it knows now, if some have ended.
-    pub(super) fn report(&mut self, reports: Waiting, alive: Option<&HashMap<u32, u64>>) {
-        let is_gone = |pid: u32, start| alive.is_some_and(|all| all.get(&pid) != Some(&start));
+    /// Applies reports of the finder.
+    pub(super) fn report(&mut self, mut reports: Taken<Found>) {
+        let found = std::mem::take(&mut reports.found);
         let gone = self.read.iter().filter(|(pid, known)| {
             // One that was found otherwise before its end is read so.
-            is_gone(**pid, known.meter.who().start) && !reports.found.contains_key(pid)
+            reports.has_ended(**pid, known.meter.who().start) && !found.contains_key(pid)
         });
         for pid in gone.map(|(pid, _)| *pid).collect::<Vec<_>>() {
             self.gone(pid, ENDED);
         }
-        for (pid, found) in reports.found {
-            let start = found.who.start;
-            self.found(found.who, found.access);
-            if is_gone(pid, start) {
+        for (pid, Found { who, access }) in found {
+            let start = who.start;
+            self.found(who, access);
+            if reports.has_ended(pid, start) {
                 self.gone(pid, ENDED);
             }
         }
-        if let Some(alive) = alive {
+        if let Some(alive) = reports.alive {
             self.turned_away.retain(|pid| alive.contains_key(pid));
         }
     }
@@ -122,7 +118,8 @@ impl Live {
             Some(known) if program.is_another(&known.program) => {
                 // Of the process only the processor time is that of both programs.
                 who.is_new = true;
-                before = self.gone(pid, ANOTHER).or_else(|| used(&self.host, &who));
+                before =
+                    self.gone(pid, ANOTHER).or_else(|| Some(used(&self.means.host, &who)?.1.cpu));
             }
             Some(known) => known.meter.known_as(who.clone()),
             None => {}
@@ -142,10 +139,13 @@ impl Live {
             return;
         }
         self.turned_away.remove(&pid);
-        let process = self.read.entry(pid).or_insert_with(|| Process::new(Meter::new(who, before)));
+        let process = self.read.entry(pid).or_insert_with(|| {
+            let (meter, found) = (Meter::new(who, before), now().monotonic);
+            Process { meter, found, ..Process::default() }
+        });
         process.program.seen(program);
         process.access(access);
-        process.tick(&self.host, &self.maker, &self.patterns, &mut self.reading);
+        process.tick(&mut self.means);
     }
 
     fn room(&self) -> usize {
@@ -176,7 +176,7 @@ impl Live {
         let mut process = self.read.remove(&pid)?;
         // The region outlives the process, with all that it has counted.
         process.last = true;
-        process.tick(&self.host, &self.maker, &self.patterns, &mut self.reading);
+        process.tick(&mut self.means);
         let counted = process.meter.processor_time();
         process.end(why);
         counted
@@ -184,13 +184,12 @@ impl Live {
 
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
-        let Self { host, maker, patterns, reading, .. } = self;
-        self.read.values_mut().for_each(|process| process.tick(host, maker, patterns, reading));
+        self.read.values_mut().for_each(|process| process.tick(&mut self.means));
+        let buffer = &mut self.means.buffer;
         // One that is large is seldom read.
-        reading.buffer.shrink_to(limits::LARGE);
-        let processes: usize =
-            self.read.values().map(|process| size_of::<Meter>() + process.meter.heap_size()).sum();
-        self.charge.set(processes + self.reading.buffer.capacity());
+        buffer.shrink_to(limits::LARGE);
+        let meters = self.read.values().map(|process| process.meter.heap_size()).sum::<usize>();
+        self.charge.set(self.read.len() * size_of::<Meter>() + meters + buffer.capacity());
     }
 
     /// Ends all without a fault.
@@ -200,20 +199,15 @@ impl Live {
 }
 
 impl Process {
-    fn new(meter: Meter) -> Self {
-        Self { meter, found: now().monotonic, ..Self::default() }
-    }
-
     fn access(&mut self, access: Access) {
         self.lost = 0;
         match access {
-            Access::Kept(_) => {}
+            Access::Kept(_) | Access::Waits => {}
             Access::Open(region) => {
                 self.meter.via(region.via);
                 self.region = Some(region);
             }
-            Access::Denied(why) => self.unread(State::Denied(why)),
-            Access::Off(why) => self.unread(State::Refused(why)),
+            Access::Closed(state) => self.unread(state),
         }
     }
 
@@ -223,30 +217,34 @@ impl Process {
         self.meter.unread(state);
     }
 
-    fn tick(&mut self, host: &Host, maker: &PeerMaker, patterns: &[String], reading: &mut Reading) {
+    fn tick(&mut self, means: &mut Means) {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
-        let read = self.copy(reading);
-        let buffer = &reading.buffer;
+        let is_read = self.copy(&mut means.buffer, &mut means.aside);
+        let Means { host, maker, patterns, buffer, .. } = means;
+        let region = is_read.then_some(&**buffer);
         if self.peer.is_none() || self.meter.is_renamed() {
-            if read {
-                self.meter.learn(buffer, age);
+            if let Some(region) = region {
+                self.meter.learn(region, age);
             }
             if !self.meter.is_known(age) || self.peer.is_none() && !self.meter.is_wanted(patterns) {
                 return;
             }
-            if let Some(peer) = &mut self.peer {
+            if let Some(mut old) = self.peer.take() {
                 // What came since the last reading is the old name's.
-                peer.at(at);
-                if read {
-                    self.meter.read(buffer, age, at.monotonic, peer);
+                old.at(at);
+                if let Some(region) = region {
+                    self.meter.read(region, age, &mut old);
                 }
-                let (pid, start) = (self.meter.who().pid, self.meter.who().start);
-                if let Some(usage) = host.proc().open(pid).and_then(|dir| figures(&dir, start)) {
-                    self.meter.usage(&usage, peer);
-                }
+                show_usage(host, false, &mut self.meter, &mut old);
+                self.meter.end(RENAMED, &mut old);
+                old.end(Departure::regular(RENAMED));
+                self.meter.again();
             }
-            self.introduce(maker, at);
+            let peer = self.peer.insert(maker.make());
+            peer.at(at);
+            self.ticks = 0;
+            self.meter.start(peer);
         }
         let Some(peer) = &mut self.peer else { return };
         peer.at(at);
@@ -259,22 +257,15 @@ impl Process {
             self.meter.again();
             self.meter.start(peer);
         }
-        if read {
-            peer.count_io(buffer.len(), 0);
-            self.meter.read(buffer, age, at.monotonic, peer);
+        if let Some(region) = region {
+            peer.count_io(region.len(), 0);
+            self.meter.read(region, age, peer);
         }
         // Not of all in the same second, but soon of each.
-        let (pid, start) = (self.meter.who().pid, self.meter.who().start);
         let always = self.ticks == 0 || self.last;
-        let is_due = |each| always || self.ticks.wrapping_add(pid).is_multiple_of(each);
-        if is_due(USAGE)
-            && let Some(process) = host.proc().open(pid)
-            && let Some(usage) = figures(&process, start)
-        {
-            self.meter.usage(&usage, peer);
-            if is_due(BOUNDS) {
-                self.meter.bounds(&bounds(&process), peer);
-            }
+        let turn = self.ticks.wrapping_add(self.meter.who().pid);
+        if always || turn.is_multiple_of(USAGE) {
+            show_usage(host, always || turn.is_multiple_of(BOUNDS), &mut self.meter, peer);
         }
         self.meter.tick(peer);
         self.ticks = self.ticks.wrapping_add(1);
@@ -282,26 +273,26 @@ impl Process {
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.
-    fn copy(&mut self, Reading { buffer, aside }: &mut Reading) -> bool {
+    fn copy(&mut self, buffer: &mut Vec<u8>, aside: &mut Aside) -> bool {
         if self.lost > 0 {
             self.lost = self.lost.saturating_add(1);
             if self.lost == limits::LOST {
                 let why = "its memory is gone, and what it executes now is not read";
-                self.unread(State::Refused(why.to_owned()));
+                self.unread(State::new(Stage::Refused, why));
             }
         }
         let Some(region) = &self.region else { return false };
-        let rests = self.meter.want() > limits::LARGE
+        let rests = self.meter.reader().want() > limits::LARGE
             && !self.last
             && !self.looks.is_multiple_of(limits::LARGE_EVERY);
         self.looks = self.looks.wrapping_add(1);
         if rests {
             return false;
         }
-        let mut read = region.read(self.meter.want(), buffer, aside);
+        let mut read = region.read(self.meter.reader().want(), buffer, aside);
         // Its size is known by its begin, and it grows.
-        if read.is_ok() && self.meter.needs_more(buffer) {
-            read = region.read(self.meter.want(), buffer, aside);
+        if read.is_ok() && self.meter.reader().needs_more(buffer) {
+            read = region.read(self.meter.reader().want(), buffer, aside);
         }
         if read.as_ref().is_err_and(|e| e.kind() == ErrorKind::UnexpectedEof) {
             // What it executes now is another program, even if that looks the same.
@@ -309,24 +300,10 @@ impl Process {
             self.program.file = Some(NO_FILE);
         } else if let Err(e) = &read {
             // It may be again: it stays open.
-            self.meter.unread(State::Refused(format!("its performance data cannot be read: {e}")));
+            let why = format!("its performance data cannot be read: {e}");
+            self.meter.unread(State::new(Stage::Refused, why));
         }
         read.is_ok()
-    }
-
-    fn introduce(&mut self, maker: &PeerMaker, at: Now) {
-        if let Some(mut old) = self.peer.take() {
-            // It has another name now.
-            old.at(at);
-            self.meter.end(RENAMED, &mut old);
-            old.end(Departure::regular(RENAMED));
-            self.meter.again();
-        }
-        let mut peer = maker.make();
-        peer.at(at);
-        self.ticks = 0;
-        self.meter.start(&mut peer);
-        self.peer = Some(peer);
     }
 
     fn end(mut self, why: &'static str) {
@@ -338,26 +315,27 @@ impl Process {
     }
 }
 
-/// Processor time of a process, user and system, in ns.
-fn used(host: &Host, who: &Who) -> Option<(u64, u64)> {
-    usage(&host.proc().open(who.pid)?, who.start).map(|usage| usage.cpu)
+/// What /proc has of the very process that began then; `None`: it has ended.
+fn used(host: &Host, who: &Who) -> Option<(ProcDir, Usage)> {
+    let process = host.proc().open(who.pid)?;
+    let usage = usage(&process, who.start)?;
+    Some((process, usage))
 }
 
-/// Figures of the very process that began then; `None`: it has ended.
-fn figures(process: &ProcDir, start: u64) -> Option<Usage> {
-    let crate::host::Usage { resident, swap, threads, cpu } = usage(process, start)?;
-    Some(Usage { resident, swap, threads, cpu })
-}
-
-/// Limits and open files of a process.
-fn bounds(process: &ProcDir) -> Bounds {
-    let group = cgroup_limits(process);
-    Bounds {
-        memory: group.memory,
-        memory_usage: group.usage,
-        oom_kills: group.oom_kills,
-        cpus: group.cpus,
-        files: open_files(process),
-        files_limit: most_files(process),
+/// Shows what /proc has. `bounds`: also the limits of the process, and its open files.
+fn show_usage(host: &Host, bounds: bool, meter: &mut Meter, peer: &mut Peer) {
+    let Some((process, usage)) = used(host, meter.who()) else { return };
+    peer.show(m::WORKING_SET, usage.resident);
+    peer.show(m::SWAP, usage.swap);
+    peer.show(m::THREADS_NATIVE, usage.threads);
+    meter.used(usage.cpu, peer);
+    if bounds {
+        let group = cgroup_limits(&process);
+        peer.show(m::MEMORY_LIMIT, group.memory);
+        peer.show(m::MEMORY_USAGE, group.usage);
+        peer.show(m::OOM_KILLS, group.oom_kills);
+        peer.show(m::CPUS_LIMIT, group.cpus);
+        peer.show(m::FILES_OPEN, open_files(&process));
+        peer.show(m::FILES_LIMIT, most_files(&process));
     }
 }

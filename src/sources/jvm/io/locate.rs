@@ -11,9 +11,8 @@ use crate::sources::jvm::command::Start;
 pub(crate) struct Located {
     /// The file of this process's region.
     pub(crate) area: Option<Mapping>,
-    /// Number of another process whose region is mapped: the parent's, between fork and exec. Look
-    /// again.
-    pub(crate) other: Option<u32>,
+    /// The region of another process is mapped: the parent's, between fork and exec. Look again.
+    pub(crate) other: bool,
     /// The part of `libjvm.so` with offset 0: it begins at the load address.
     pub(crate) library: Option<Mapping>,
     /// `libj9vm*.so`, which has a `libjvm.so` beside it.
@@ -37,7 +36,7 @@ pub(crate) fn locate(maps: &[u8], pid: u32) -> Located {
     for line in lines(maps, FOLDER) {
         match number(&line) {
             Some(number) if number == pid => found.area = found.area.or(Some(line.mapping)),
-            Some(number) => found.other = Some(number),
+            Some(_) => found.other = true,
             None => {}
         }
     }
@@ -70,7 +69,7 @@ pub(super) fn name(path: &[u8]) -> &[u8] {
 }
 
 /// Why a process that is a JVM has no region to be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absence {
     /// -XX:-UsePerfData
     Off,
@@ -80,10 +79,8 @@ pub(crate) enum Absence {
     NoFile { uid: u32 },
     /// A virtual machine that has no such data.
     OpenJ9,
-    /// The mapping is another process's of this number, whose child this is.
-    Other(u32),
-    /// Only this user may read it.
-    Denied { user: String },
+    /// The mapping is that of the process whose child this is.
+    Other,
 }
 
 impl Absence {
@@ -95,12 +92,12 @@ impl Absence {
         if located.area.is_some() {
             return None;
         }
-        if let Some(number) = located.other {
-            return Some(Self::Other(number));
+        if located.other {
+            return Some(Self::Other);
         }
         located.library.as_ref()?;
         let (mut data, mut shared) = (true, true);
-        start.options(|option| match option {
+        start.options().for_each(|option| match option {
             b"-XX:-UsePerfData" => data = false,
             b"-XX:+UsePerfData" => data = true,
             b"-XX:+PerfDisableSharedMem" => shared = false,
@@ -113,37 +110,32 @@ impl Absence {
             (true, true) => Self::NoFile { uid },
         })
     }
-}
 
-impl Absence {
     /// Its region is in its memory alone.
-    pub(crate) const fn is_private(&self) -> bool {
+    pub(crate) const fn is_private(self) -> bool {
         matches!(self, Self::Private | Self::NoFile { .. })
     }
 }
 
 impl Display for Absence {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Off => f.write_str(
-                "it keeps no performance data (-XX:-UsePerfData): start it without that option",
-            ),
-            Self::Private => f.write_str(
-                "it keeps its performance data to itself (-XX:+PerfDisableSharedMem): start it without that option",
-            ),
-            Self::NoFile { uid } => write!(
-                f,
-                "it keeps its performance data to itself: its user id {uid} has no name in its passwd, or its \
-                 /tmp cannot be written"
-            ),
-            Self::OpenJ9 => f.write_str("OpenJ9 has no performance data of this kind"),
-            Self::Other(number) => write!(f, "its performance data is that of process {number}"),
-            Self::Denied { user } => write!(
-                f,
-                "only user {user} may read its performance data: run the PMDA as root, or give it \
-                 CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE"
-            ),
-        }
+        f.write_str(match self {
+            Self::Off => {
+                "it keeps no performance data (-XX:-UsePerfData): start it without that option"
+            }
+            Self::Private => {
+                "it keeps its performance data to itself (-XX:+PerfDisableSharedMem): start it without that option"
+            }
+            Self::NoFile { uid } => {
+                return write!(
+                    f,
+                    "it keeps its performance data to itself: its user id {uid} has no name in its passwd, or its \
+                     /tmp cannot be written"
+                );
+            }
+            Self::OpenJ9 => "OpenJ9 has no performance data of this kind",
+            Self::Other => "its performance data is that of another process",
+        })
     }
 }
 

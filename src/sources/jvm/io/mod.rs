@@ -3,20 +3,20 @@
 mod finder;
 mod live;
 mod locate;
+pub(super) mod memory;
 mod region;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use finder::{Finder, Reports};
+use finder::Finder;
 use live::Live;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::config::Config;
 use crate::clock::now;
-use crate::host::Place;
+use crate::host::{Lent, Place};
 use crate::model::{Charge, Purpose};
 use crate::sources::{Context, Running};
 use crate::store::LogThrottle;
@@ -42,34 +42,28 @@ pub(super) fn start(
         let charge = Charge::new(Arc::clone(&memory), Purpose::Definitions);
         Live::new(Arc::clone(&all), maker.clone(), charge)
     };
-    let reports = Arc::<Reports>::default();
-    let finder = Finder::new(Arc::clone(&host), Arc::clone(&reports));
+    let finder = Finder::new(Arc::clone(&host));
     let place = host.add(Arc::new(finder.clone()), None);
-    let live = Some(make());
-    let make = Box::new(make);
-    let (reading, slow) = (None, LogThrottle::default());
-    let mut task = Task { config: receiver, make, live, reading, slow, finder, place, reports };
+    let (live, slow) = (Lent::new(make()), LogThrottle::default());
+    let mut task = Task { config: receiver, make: Box::new(make), live, slow, finder, place };
     task.configure();
     let stop = net.stop().clone();
     net.spawn(async move {
         let _ = stop.run_until_cancelled(task.run()).await;
-        if task.reading.is_some() {
+        if task.live.away().is_some() {
             // One that hangs must not hold up the end.
-            task.live = timeout(LAST, done(task.reading.as_mut())).await.ok().flatten();
+            let _ = timeout(LAST, task.live.back()).await;
         }
-        if let Some(live) = &mut task.live {
+        if let Some(live) = task.live.here() {
             live.end("the PMDA stopped");
         }
     });
-    Ok(Box::new(RunningJvm(Mutex::new(sender))))
+    Ok(Box::new(sender))
 }
 
-struct RunningJvm(Mutex<watch::Sender<Arc<Config>>>);
-
-impl Running<Config> for RunningJvm {
+impl Running<Config> for watch::Sender<Arc<Config>> {
     fn reconfigure(&self, new: &Config) -> Vec<&'static str> {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sender.send_replace(Arc::new(new.clone()));
+        self.send_replace(Arc::new(new.clone()));
         Vec::new()
     }
 }
@@ -77,13 +71,11 @@ impl Running<Config> for RunningJvm {
 struct Task {
     config: watch::Receiver<Arc<Config>>,
     make: Box<dyn Fn() -> Live + Send>,
-    /// `None` while they are read.
-    live: Option<Live>,
-    reading: Option<JoinHandle<Live>>,
+    /// Away while they are read.
+    live: Lent<Live>,
     slow: LogThrottle,
     finder: Finder,
     place: Place,
-    reports: Arc<Reports>,
 }
 
 impl Task {
@@ -91,7 +83,7 @@ impl Task {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
-            let idle = self.live.is_some();
+            let idle = self.live.here().is_some();
             tokio::select! {
                 changed = self.config.changed(), if idle => {
                     if changed.is_err() {
@@ -100,32 +92,25 @@ impl Task {
                     self.configure();
                     self.place.look_again();
                 }
-                () = self.reports.ready(), if idle => self.report(),
-                _ = ticks.tick(), if idle => self.work(Live::tick),
-                live = timeout(SLOW, done(self.reading.as_mut())), if !idle => match live {
-                    Ok(live) => self.worked(live),
-                    Err(_) => self.waits(),
-                },
+                () = self.finder.reports().ready(), if idle => self.report(),
+                _ = ticks.tick() => {
+                    if self.live.away() > Some(SLOW) {
+                        self.waits();
+                    }
+                    self.live.lend(Live::tick);
+                }
+                back = self.live.back() => self.worked(back),
             }
         }
     }
 
     /// Applies what the finder has told since the last time.
     fn report(&mut self) {
-        let (reports, alive) = self.finder.told();
+        let reports = self.finder.reports().take();
         if reports.full {
             self.place.look_again();
         }
-        self.work(move |live| live.report(reports, alive.as_ref()));
-    }
-
-    /// Reads files on a thread that may block.
-    fn work(&mut self, work: impl FnOnce(&mut Live) + Send + 'static) {
-        let Some(mut live) = self.live.take() else { return };
-        self.reading = Some(tokio::task::spawn_blocking(move || {
-            work(&mut live);
-            live
-        }));
+        self.live.lend(move |live| live.report(reports));
     }
 
     fn waits(&mut self) {
@@ -136,22 +121,20 @@ impl Task {
     }
 
     /// `None`: it has panicked, and what it knew is lost: all processes are found anew.
-    fn worked(&mut self, live: Option<Live>) {
-        self.reading = None;
-        if live.is_none() {
-            self.live = Some((self.make)());
+    fn worked(&mut self, back: Option<()>) {
+        if back.is_none() {
+            self.live = Lent::new((self.make)());
             self.finder.activate(false);
-            self.reports.clear();
             self.configure();
-            return self.place.look_again();
+            self.place.look_again();
         }
-        self.live = live;
-        for (pid, start) in self.live.as_mut().map(Live::lost).unwrap_or_default() {
+        let Some(live) = self.live.here() else { return };
+        for (pid, start) in live.lost() {
             self.finder.lost(pid, start);
             self.place.again(pid);
         }
-        for pid in self.live.as_mut().map(Live::again).unwrap_or_default() {
-            self.finder.forget(pid);
+        for pid in live.again() {
+            self.finder.reports().forget(pid);
             self.place.again(pid);
         }
     }
@@ -160,20 +143,10 @@ impl Task {
         let config = self.config.borrow_and_update().clone();
         self.finder.read_memory(config.memory);
         self.finder.activate(config.discover);
-        let Some(live) = &mut self.live else { return };
+        let Some(live) = self.live.here() else { return };
         live.configure(&config.processes);
         if !config.discover {
-            // What was reported before is not to come back.
-            self.reports.clear();
             live.end("jvm.discover is false");
         }
-    }
-}
-
-/// Waits for the end of a reading; for ever without one. `None`: it has panicked.
-async fn done(reading: Option<&mut JoinHandle<Live>>) -> Option<Live> {
-    match reading {
-        Some(reading) => reading.await.ok(),
-        None => std::future::pending().await,
     }
 }

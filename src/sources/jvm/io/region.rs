@@ -4,46 +4,31 @@
 use std::fs::File;
 use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use pmda::process::leaves_reserve;
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::locate::{locate, name};
+use super::memory::{Area, find};
 use crate::host::limits::MAPS;
-use crate::host::{Aside, Found, Glance, Mapped, Mapping};
+use crate::host::{Aside, Found, Glance, Mapped, Mapping, read_at};
 use crate::sources::jvm::limits;
-use crate::sources::jvm::memory::{Area, Memory, Nowhere, find};
 use crate::sources::jvm::wire::PROLOGUE;
 
 /// A region that is open. In a file it stays readable when its name is gone and when the process has ended; in
 /// memory until the process ends or executes another program.
 #[derive(Debug)]
 pub(super) struct Region {
-    bytes: Bytes,
+    file: Arc<File>,
+    area: Area,
+    /// It is in the memory of a process of this user.
+    user: Option<u32>,
     /// How it was found: `mapping`, `file` or `memory`.
     pub(super) via: &'static str,
     /// Its file: another one is another region.
     pub(super) mapped: Mapped,
-    /// The inode as the file system has it.
-    inode: u64,
 }
-
-#[derive(Debug)]
-enum Bytes {
-    File(File),
-    /// Of a process of this user.
-    Memory {
-        memory: Arc<File>,
-        area: Area,
-        user: u32,
-    },
-}
-
-const NO_FILES: &str = "the limit of open files (ulimit -n) of the PMDA is reached";
 
 /// Why a region is not open.
 #[derive(Debug)]
@@ -54,11 +39,24 @@ pub(super) enum Closed {
     Refused(&'static str),
 }
 
+impl Closed {
+    /// It cannot be opened, for no other reason than `why`.
+    const fn by(error: Errno, why: &'static str) -> Self {
+        match error {
+            Errno::ACCESS | Errno::PERM => Self::Denied,
+            Errno::MFILE => {
+                Self::Refused("the limit of open files (ulimit -n) of the PMDA is reached")
+            }
+            _ => Self::Refused(why),
+        }
+    }
+}
+
 impl Region {
-    /// Of a test.
-    #[cfg(test)]
-    pub(super) const fn of(file: File, mapped: Mapped) -> Self {
-        Self { bytes: Bytes::File(file), via: "file", mapped, inode: mapped.1 }
+    /// In a file.
+    pub(super) fn of(file: File, via: &'static str, mapped: Mapped) -> Self {
+        let area = Area { start: 0, size: limits::REGION };
+        Self { file: file.into(), area, user: None, via, mapped }
     }
 
     /// Reads at most so many bytes of the begin. What may hang is read aside.
@@ -71,37 +69,22 @@ impl Region {
         into: &mut Vec<u8>,
         aside: &mut Aside,
     ) -> std::io::Result<()> {
-        let (memory, area, user) = match &self.bytes {
-            Bytes::File(file) => return copy(file, 0, want, into),
-            Bytes::Memory { memory, area, user } => (Arc::clone(memory), *area, *user),
-        };
-        let mut bytes = std::mem::take(into);
-        let (bytes, read) = aside
-            .run(user, move || {
-                let read = copy(&memory, area.start, want.min(area.size), &mut bytes);
-                (bytes, read)
-            })
-            .ok_or_else(|| {
-                Error::new(ErrorKind::TimedOut, "a process of its user does not answer in time")
-            })?;
-        *into = bytes;
+        let Area { start, size } = self.area;
+        let want = want.min(size);
+        let Some(user) = self.user else { return read_at(&self.file, start, want, into) };
+        let (memory, mut bytes) = (Arc::clone(&self.file), std::mem::take(into));
+        let read = aside.run(user, move || {
+            let read = read_at(&memory, start, want, &mut bytes);
+            (bytes, read)
+        });
+        let read = read.ok_or_else(|| {
+            Error::new(ErrorKind::TimedOut, "a process of its user does not answer in time")
+        })?;
+        *into = read.0;
         // The kernel has no bytes of a memory that nobody uses.
-        let gone = read.is_ok() && into.is_empty();
-        if gone { Err(ErrorKind::UnexpectedEof.into()) } else { read }
+        let gone = read.1.is_ok() && into.is_empty();
+        if gone { Err(ErrorKind::UnexpectedEof.into()) } else { read.1 }
     }
-}
-
-fn copy(file: &File, at: u64, want: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
-    into.resize(want, 0);
-    let mut read = 0;
-    while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, at.saturating_add(read as u64))? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    into.truncate(read);
-    Ok(())
 }
 
 /// The region that a process has mapped: by its mapping, which works when its name is gone, or by
@@ -122,11 +105,10 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
             Err(_) => continue,
         };
         // On overlayfs old kernels tell another device and inode in the map.
-        let is = |region: &Region| {
-            area.inode == region.inode || found.file_system(&mounts) == Some(b"overlay")
-        };
+        let is =
+            area.inode == found.stat().stx_ino || found.file_system(&mounts) == Some(b"overlay");
         match opened(&found, "file", glance, (&mounts, area)) {
-            Ok(region) if is(&region) => return Ok(region),
+            Ok(region) if is => return Ok(region),
             Ok(_) => refused = Some(Closed::Refused("the file of its name is of another process")),
             Err(why) => refused = Some(why),
         }
@@ -145,12 +127,7 @@ pub(super) const fn loaded(library: &Mapping) -> Mapped {
 /// The region in the memory of a process, which shows only its map of itself. `None`: it has none.
 pub(super) fn open_memory(glance: &Glance, library: &Mapping) -> Result<Option<Region>, Closed> {
     let (process, user) = (glance.process(), glance.status().uid);
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let memory = rustix::fs::openat(process.file(), "mem", flags, Mode::empty());
-    let memory = memory.map_err(|e| match e {
-        Errno::ACCESS | Errno::PERM => Closed::Denied,
-        _ => Closed::Refused("it cannot be opened"),
-    })?;
+    let memory = process.memory().map_err(|e| Closed::by(e, "it cannot be opened"))?;
     // It is that of the program that runs now, which may be another one than was looked at.
     let is_same = process.start() == Some(glance.stat().start)
         && process.status().is_some_and(|status| status.uid == user)
@@ -160,25 +137,9 @@ pub(super) fn open_memory(glance: &Glance, library: &Mapping) -> Result<Option<R
     if !is_same {
         return Err(Closed::Refused("it executes another program"));
     }
-    if !leaves_reserve(&memory) {
-        return Err(Closed::Refused(NO_FILES));
-    }
-    let memory = File::from(memory);
-    match find(&memory, library.range.0) {
-        Ok(area) => {
-            let (mapped, bytes) =
-                (loaded(library), Bytes::Memory { memory: memory.into(), area, user });
-            Ok(Some(Region { bytes, via: "memory", mapped, inode: mapped.1 }))
-        }
-        Err(Nowhere::Off) => Ok(None),
-        Err(Nowhere::Strange(why)) => Err(Closed::Refused(why)),
-    }
-}
-
-impl Memory for File {
-    fn read(&self, at: u64, into: &mut [u8]) -> usize {
-        self.read_at(into, at).unwrap_or_default()
-    }
+    let area = find(&memory, library.range.0).map_err(Closed::Refused)?;
+    let (file, mapped) = (memory.into(), loaded(library));
+    Ok(area.map(|area| Region { file, area, user: Some(user), via: "memory", mapped }))
 }
 
 /// Opens what was found, if it is a file of the process's user on a file system that answers.
@@ -200,13 +161,8 @@ fn opened(
     if stat.stx_uid != glance.status().uid {
         return Err(Closed::Refused("its performance data is of another user"));
     }
-    let file = found.open().map_err(|e| match e {
-        Errno::ACCESS | Errno::PERM => Closed::Denied,
-        Errno::MFILE => Closed::Refused(NO_FILES),
-        _ => Closed::Refused("its file cannot be opened"),
-    })?;
-    let (mapped, inode) = ((area.device, area.inode), stat.stx_ino);
-    Ok(Region { bytes: Bytes::File(file), via, mapped, inode })
+    let file = found.open().map_err(|e| Closed::by(e, "its file cannot be opened"))?;
+    Ok(Region::of(file, via, (area.device, area.inode)))
 }
 
 #[cfg(test)]
@@ -221,8 +177,7 @@ mod tests {
     fn of(pid: u32, at: u64, size: usize) -> Region {
         let memory = Arc::new(File::open(format!("/proc/{pid}/mem")).unwrap());
         let area = Area { start: at, size };
-        let bytes = Bytes::Memory { memory, area, user: 7 };
-        Region { bytes, via: "memory", mapped: ((0, 1), at), inode: at }
+        Region { file: memory, area, user: Some(7), via: "memory", mapped: ((0, 1), at) }
     }
 
     /// Where the first file of a process is mapped.

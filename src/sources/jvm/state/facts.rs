@@ -7,6 +7,7 @@ use super::super::command::{Argument, arguments};
 use super::super::limits;
 use super::super::wire::{Counter, Values};
 use crate::heap_size;
+use crate::model::is_invisible;
 
 /// What the host knows of a process. It does not change while it lives.
 #[derive(Clone, Debug, Default)]
@@ -27,20 +28,12 @@ pub(crate) struct Who {
     pub(crate) command: String,
     /// It began while this PMDA ran: all that it has counted counts for its service.
     pub(crate) is_new: bool,
-    /// What its name is made of, beside its performance data.
-    pub(crate) hints: Hints,
-}
-heap_size!(Who { owner, container, command, hints });
-
-/// What a name is made of beside the region.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Hints {
     /// Name of the main thread: the program where a JVM runs within another one.
     pub(crate) comm: String,
     /// OTEL_SERVICE_NAME of the process's environment, if that can be read.
     pub(crate) service: Option<String>,
 }
-heap_size!(Hints { comm, service });
+heap_size!(Who { owner, container, command, comm, service });
 
 /// How memory is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,47 +48,36 @@ pub(crate) enum Collector {
     Epsilon,
 }
 
+/// What a text of the region has with each, the first that fits, and how people write it.
+const SIGNS: [(Counter, &[u8], Collector, &str); 9] = [
+    (Counter::PolicyName, b"Copy:MSC", Collector::Serial, "Serial"),
+    (Counter::PolicyName, b"ParScav:MSC", Collector::Parallel, "Parallel"),
+    (Counter::PolicyName, b"ParNew:CMS", Collector::Cms, "CMS"),
+    (Counter::PolicyName, b"GarbageFirst", Collector::G1, "G1"),
+    (Counter::Name1, b"Shenandoah", Collector::Shenandoah, "Shenandoah"),
+    (Counter::Name0, b"ZGC minor", Collector::ZgcGenerational, "ZGC generational"),
+    (Counter::Name2, b"Z ", Collector::Zgc, "ZGC"),
+    (Counter::VmArgs, b"-XX:+UseZGC", Collector::Zgc, "ZGC"),
+    (Counter::VmArgs, b"-XX:+UseEpsilonGC", Collector::Epsilon, "Epsilon"),
+];
+
 impl Collector {
     /// As people write it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Serial => "Serial",
-            Self::Parallel => "Parallel",
-            Self::Cms => "CMS",
-            Self::G1 => "G1",
-            Self::Zgc => "ZGC",
-            Self::ZgcGenerational => "ZGC generational",
-            Self::Shenandoah => "Shenandoah",
-            Self::Epsilon => "Epsilon",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        SIGNS.iter().find(|sign| sign.2 == self).map_or("", |sign| sign.3)
     }
 
     /// By the policy, else by the names of collectors, else by the arguments: ZGC of 11 and Epsilon
     /// have neither.
     fn of(values: Values<'_>) -> Option<Self> {
-        let signs: [(Counter, &[u8], Self); 9] = [
-            (Counter::PolicyName, b"Copy:MSC", Self::Serial),
-            (Counter::PolicyName, b"ParScav:MSC", Self::Parallel),
-            (Counter::PolicyName, b"ParNew:CMS", Self::Cms),
-            (Counter::PolicyName, b"GarbageFirst", Self::G1),
-            (Counter::Name1, b"Shenandoah", Self::Shenandoah),
-            (Counter::Name0, b"ZGC minor", Self::ZgcGenerational),
-            (Counter::Name2, b"Z ", Self::Zgc),
-            (Counter::VmArgs, b"-XX:+UseZGC", Self::Zgc),
-            (Counter::VmArgs, b"-XX:+UseEpsilonGC", Self::Epsilon),
-        ];
         let has = |counter, word| memchr::memmem::find(values.text(counter)?, word);
-        signs.into_iter().find(|sign| has(sign.0, sign.1).is_some()).map(|sign| sign.2)
+        SIGNS.iter().find(|sign| has(sign.0, sign.1).is_some()).map(|sign| sign.2)
     }
 
     /// Whether generations share the heap in fixed parts, so that its limit is the sum of theirs. Of
     /// others each generation could be the whole heap.
     pub(super) const fn is_parted(self, release: Option<u32>) -> bool {
-        match self {
-            Self::Serial | Self::Cms => true,
-            Self::Parallel => matches!(release, None | Some(..28)),
-            _ => false,
-        }
+        self.limits_spaces() && !matches!((self, release), (Self::Parallel, Some(28..)))
     }
 
     /// Whether spaces have limits of their own.
@@ -130,7 +112,7 @@ heap_size!(Facts { version, vm, vendor, command, names });
 
 impl Facts {
     /// From the constants of a region, and what is known beside it.
-    pub(crate) fn new(values: Values<'_>, hints: &Hints) -> Self {
+    pub(crate) fn new(values: Values<'_>, who: &Who) -> Self {
         let text = |counter| values.text(counter).map(|text| Box::from(shown(text)));
         let release = |counter| release(std::str::from_utf8(values.text(counter)?).ok()?);
         let release = release(Counter::Specification).or_else(|| release(Counter::Version));
@@ -146,7 +128,7 @@ impl Facts {
             vendor: text(Counter::Vendor),
             command: text(Counter::Command),
             collector,
-            names: Names::new(values, hints),
+            names: Names::new(values, who),
             is_complete: collector.is_some()
                 && [Counter::Version, Counter::Command, Counter::VmArgs]
                     .iter()
@@ -219,17 +201,17 @@ impl Names {
         self.service.as_deref().unwrap_or(&self.program)
     }
 
-    pub(crate) fn new(values: Values<'_>, hints: &Hints) -> Self {
+    pub(crate) fn new(values: Values<'_>, who: &Who) -> Self {
         let text = |counter| values.text(counter).unwrap_or_default();
         let (command, path) = (text(Counter::Command), text(Counter::ClassPath));
         let service = service(text(Counter::VmArgs), command);
-        let environment = hints.service.as_deref().map(|name| name.trim().as_bytes());
+        let environment = who.service.as_deref().map(|name| name.trim().as_bytes());
         let service = service.or(environment.filter(|name| !name.is_empty()));
         let program = program(&String::from_utf8_lossy(command), &String::from_utf8_lossy(path));
         let program = program.filter(|name| !name.is_empty());
         Self {
             service: service.map(|name| clean(&String::from_utf8_lossy(name))),
-            program: clean(program.as_deref().unwrap_or(&hints.comm)),
+            program: clean(program.as_deref().unwrap_or(&who.comm)),
         }
     }
 }
@@ -312,12 +294,8 @@ fn unversioned(name: &str) -> &str {
     at.and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
-/// Characters that change the order of others, or are not seen.
-const INVISIBLE: &str = "\u{ad}\u{61c}\u{180e}\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{202a}\u{202b}\
-    \u{202c}\u{202d}\u{202e}\u{2060}\u{2066}\u{2067}\u{2068}\u{2069}\u{feff}";
-
 fn clean(name: &str) -> Box<str> {
-    let bad = |c: char| c.is_whitespace() || c.is_control() || INVISIBLE.contains(c);
+    let bad = |c: char| c.is_whitespace() || c.is_control() || is_invisible(c);
     let chars = name.chars().take(limits::PROGRAM);
     chars.map(|c| if bad(c) { '_' } else { c }).collect::<String>().into()
 }

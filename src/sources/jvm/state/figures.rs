@@ -1,67 +1,115 @@
 //! The figures of one reading: collections, the heap and its pools, counters. Times are nanoseconds, sizes bytes.
 //! `None`: the release or the collector does not have it, or has it wrong (docs/protocols/jvm-hsperfdata.md 3).
 
+use super::super::metrics as m;
 use super::super::wire::{Counter, Values};
 use super::facts::{Collector, Facts};
+use crate::model::MetricItem;
 
-macro_rules! figures {
-    ($($(#[$doc:meta])* $name:ident $kind:ident $counter:ident,)*) => {
-        /// All figures of a reading.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub(crate) struct Figures {
-            /// By number of the collector; none of Shenandoah.
-            pub(crate) collections: [Option<Collections>; 3],
-            /// Of all collectors.
-            pub(crate) pauses: Pauses,
-            /// Whether a collection is running.
-            pub(crate) collecting: Option<bool>,
-            pub(crate) heap: Heap,
-            /// A row keeps its place while a JVM runs.
-            pub(crate) pools: [Option<Pool>; POOLS],
-            /// Time in which all threads stood still. With `sync_time`, how long the program was
-            /// held up.
-            pub(crate) safepoint_time: Option<u64>,
-            /// Those of the CDS archive included, as the next two.
-            pub(crate) classes_loaded: Option<u64>,
-            pub(crate) classes_unloaded: Option<u64>,
-            pub(crate) classes: Option<u64>,
-            $($(#[$doc])* pub(crate) $name: Option<u64>,)*
-        }
-
-        impl Figures {
-            /// From the values of a region that has these facts.
-            pub(crate) fn new(values: Values<'_>, facts: &Facts) -> Self {
-                Self { $($name: $kind(values, facts, Counter::$counter),)* ..derived(values, facts) }
-            }
-        }
-    };
+/// All figures of a reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    /// By number of the collector; none of Shenandoah.
+    pub(crate) collections: [Option<Collections>; 3],
+    /// Of all collectors.
+    pub(crate) pauses: Pauses,
+    /// A row keeps its place while a JVM runs.
+    pub(crate) pools: [Option<Pool>; POOLS],
+    /// The values of the metrics of [`SHOWN`].
+    pub(crate) values: [Option<u64>; SHOWN.len()],
 }
 
-figures! {
-    /// Platform threads of Java: no virtual ones, none of the JVM's own.
-    threads count ThreadsLive,
-    threads_daemon count ThreadsDaemon,
-    threads_peak count ThreadsPeak,
-    threads_started count ThreadsStarted,
-    class_load_time time ClassTime,
-    /// Compilations; without a compiler (-Xint) there is nothing of it but the time.
-    jit_methods count Compiles,
-    jit_bailouts count Bailouts,
-    jit_invalidated count Invalidates,
-    /// Machine code made so far, not that which is kept.
-    jit_code_bytes count CodeBytes,
-    /// Of all compiler threads.
-    jit_time time JitTime,
-    /// Safepoints of collections and of other operations.
-    safepoints count Safepoints,
-    /// Time from the wish to the moment that all threads stood still.
-    sync_time time SafepointSyncTime,
-    /// Time of the VM thread in its operations.
-    vm_operation_time time VmOperationTime,
-    /// Processor time of the collector's threads, as of the last collection; 22 and later.
-    gc_cpu_time time GcCpuTime,
-    /// Waits for monitors; up to 24.
-    contentions count Contended,
+/// What a metric has of a region.
+enum Figure {
+    /// A counter as it stands.
+    Count(Counter),
+    /// The same of ticks.
+    Time(Counter),
+    /// What several counters tell.
+    Of(fn(&Told) -> Option<u64>),
+}
+use Figure::{Count, Of, Time};
+
+/// Metrics of a process that come from its region alone.
+const SHOWN: [(MetricItem, Figure); 26] = [
+    (m::PAUSE_COUNT, Of(|told| told.pauses.count)),
+    (m::PAUSE_TOTAL, Of(|told| told.pauses.total)),
+    (m::PAUSE_LAST, Of(|told| told.pauses.last)),
+    (m::GC_RUNNING, Of(|told| told.collecting.map(u64::from))),
+    (m::GC_CPU, Time(Counter::GcCpuTime)),
+    (m::HEAP_TOTAL, Of(|told| told.heap.total)),
+    (m::HEAP_COMMITTED, Of(|told| told.heap.committed)),
+    (m::HEAP_MAX, Of(|told| told.heap.max)),
+    (m::SAFEPOINT_COUNT, Count(Counter::Safepoints)),
+    (m::SAFEPOINT_TIME, Of(|told| told.safepoint_time)),
+    (m::SAFEPOINT_SYNC, Time(Counter::SafepointSyncTime)),
+    (m::VM_OPERATION, Time(Counter::VmOperationTime)),
+    (m::LOCK_COUNT, Count(Counter::Contended)),
+    (m::THREADS, Count(Counter::ThreadsLive)),
+    (m::THREADS_DAEMON, Count(Counter::ThreadsDaemon)),
+    (m::THREADS_PEAK, Count(Counter::ThreadsPeak)),
+    (m::THREADS_CREATED, Count(Counter::ThreadsStarted)),
+    (m::CLASSES, Of(|told| told.loaded?.checked_sub(told.unloaded?))),
+    (m::CLASS_LOADED, Of(|told| told.loaded)),
+    (m::CLASS_UNLOADED, Of(|told| told.unloaded)),
+    (m::CLASS_TIME, Time(Counter::ClassTime)),
+    (m::JIT_METHODS, Count(Counter::Compiles)),
+    (m::JIT_BAILOUTS, Count(Counter::Bailouts)),
+    (m::JIT_INVALIDATED, Count(Counter::Invalidates)),
+    (m::JIT_TIME, Time(Counter::JitTime)),
+    (m::JIT_CODE, Count(Counter::CodeBytes)),
+];
+
+/// What several counters tell.
+struct Told {
+    pauses: Pauses,
+    /// Whether a collection is running.
+    collecting: Option<bool>,
+    heap: Heap,
+    /// Time in which all threads stood still; that to stop them is another one.
+    safepoint_time: Option<u64>,
+    /// Classes, those of the CDS archive included.
+    loaded: Option<u64>,
+    unloaded: Option<u64>,
+}
+
+impl Figures {
+    /// From the values of a region that has these facts.
+    pub(super) fn new(values: Values<'_>, facts: &Facts) -> Self {
+        let sum = |own, shared| {
+            let shared = values.long(shared).unwrap_or_default();
+            u64::try_from(values.long(own)?.checked_add(shared)?).ok()
+        };
+        let safepoint_time = safepoint_time(values, facts);
+        let collections = collections(values, facts);
+        let pauses = pauses(&collections, is_whole(values)).unwrap_or(match facts.collector {
+            Some(Collector::Shenandoah | Collector::Zgc) => {
+                let count = values.count(Counter::Safepoints);
+                Pauses { count, total: safepoint_time, last: None }
+            }
+            _ => Pauses::default(),
+        });
+        let told = Told {
+            pauses,
+            collecting: values.text(Counter::Cause).map(|cause| cause != b"No GC"),
+            heap: Heap::new(values, facts),
+            safepoint_time,
+            loaded: sum(Counter::ClassesLoaded, Counter::SharedLoaded),
+            unloaded: sum(Counter::ClassesUnloaded, Counter::SharedUnloaded),
+        };
+        let value = |(_, figure)| match figure {
+            Count(counter) => values.count(counter),
+            Time(ticks) => facts.time(values, ticks),
+            Of(figure) => figure(&told),
+        };
+        let pools = pools(values, facts);
+        Self { collections, pauses, pools, values: SHOWN.map(value) }
+    }
+
+    /// Metrics of a process and their values.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = (MetricItem, Option<u64>)> {
+        SHOWN.into_iter().map(|(item, _)| item).zip(self.values)
+    }
 }
 
 /// A collector. Of ZGC and of concurrent cycles the count is of pauses, not of cycles.
@@ -95,47 +143,9 @@ pub(crate) struct Pauses {
     pub(crate) last: Option<u64>,
 }
 
-fn count(values: Values<'_>, _: &Facts, counter: Counter) -> Option<u64> {
-    values.count(counter)
-}
-
-fn time(values: Values<'_>, facts: &Facts, ticks: Counter) -> Option<u64> {
-    facts.time(values, ticks)
-}
-
-/// The figures that are no counter as it stands.
-fn derived(values: Values<'_>, facts: &Facts) -> Figures {
-    let sum = |own, shared| {
-        let shared = values.long(shared).unwrap_or_default();
-        u64::try_from(values.long(own)?.checked_add(shared)?).ok()
-    };
-    let loaded = sum(Counter::ClassesLoaded, Counter::SharedLoaded);
-    let unloaded = sum(Counter::ClassesUnloaded, Counter::SharedUnloaded);
-    let safepoint_time = safepoint_time(values, facts);
-    let collections = collections(values, facts);
-    Figures {
-        pauses: pauses(&collections, is_whole(values)).unwrap_or(match facts.collector {
-            Some(Collector::Shenandoah | Collector::Zgc) => {
-                let count = values.count(Counter::Safepoints);
-                Pauses { count, total: safepoint_time, last: None }
-            }
-            _ => Pauses::default(),
-        }),
-        collections,
-        collecting: values.text(Counter::Cause).map(|cause| cause != b"No GC"),
-        heap: Heap::new(values, facts),
-        pools: pools(values, facts),
-        safepoint_time,
-        classes_loaded: loaded,
-        classes_unloaded: unloaded,
-        classes: loaded.zip(unloaded).and_then(|(loaded, gone)| loaded.checked_sub(gone)),
-        ..Figures::default()
-    }
-}
-
 fn collections(values: Values<'_>, facts: &Facts) -> [Option<Collections>; 3] {
     use Counter as C;
-    let time = |ticks| time(values, facts, ticks);
+    let time = |ticks| facts.time(values, ticks);
     let of = |row, name, count, took, begin, end| {
         let count = values.count(count)?;
         let name = values.text(name).unwrap_or_default();
@@ -170,9 +180,9 @@ fn pauses(collections: &[Option<Collections>; 3], whole: bool) -> Option<Pauses>
 /// Up to 12 the time at safepoints includes that of stopping the threads, later it does not. Of an
 /// unknown release nobody can tell.
 fn safepoint_time(values: Values<'_>, facts: &Facts) -> Option<u64> {
-    let whole = time(values, facts, Counter::SafepointTime)?;
+    let whole = facts.time(values, Counter::SafepointTime)?;
     match facts.release? {
-        ..=12 => Some(whole.saturating_sub(time(values, facts, Counter::SafepointSyncTime)?)),
+        ..=12 => Some(whole.saturating_sub(facts.time(values, Counter::SafepointSyncTime)?)),
         _ => Some(whole),
     }
 }
@@ -183,27 +193,20 @@ pub(crate) const POOLS: usize = 6;
 const PAGES: u64 = !0xfff;
 
 /// The heap, in bytes (section 3.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Heap {
+#[derive(Default)]
+struct Heap {
     /// In use. Of ZGC, and of Serial, Parallel and CMS from 25 on, as of the last collection.
-    pub(crate) total: Option<u64>,
+    total: Option<u64>,
     /// Both survivor spaces included.
-    pub(crate) committed: Option<u64>,
+    committed: Option<u64>,
     /// -Xmx, or what the JVM has chosen.
-    pub(crate) max: Option<u64>,
+    max: Option<u64>,
 }
 
-/// A part of the heap, or of the memory for classes, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pool {
-    /// `eden`, `survivor0`, `survivor1`, `old`; `young`, `old`; `heap`; `metaspace`, `class_space`.
-    pub(crate) row: &'static str,
-    /// Of the last two as of the last collection; of others as [`Heap::total`].
-    pub(crate) used: Option<u64>,
-    pub(crate) committed: Option<u64>,
-    /// Only where it is not the whole heap.
-    pub(crate) max: Option<u64>,
-}
+/// A part of the heap, or of the memory for classes: `eden`, `survivor0`, `survivor1`, `old`; `young`, `old`; `heap`;
+/// `metaspace`, `class_space`. Bytes that are used, those of the last two as of the last collection, and of others as
+/// [`Heap::total`]; committed; and at most, where that is not the whole heap.
+pub(crate) type Pool = (&'static str, [Option<u64>; 3]);
 
 /// Capacity and limit of a generation.
 const GENERATIONS: [(Counter, Counter); 2] =
@@ -278,7 +281,7 @@ fn pools(values: Values<'_>, facts: &Facts) -> [Option<Pool>; POOLS] {
         };
         let max = if limited { pages(values, max) } else { None };
         if is_whole(values) {
-            push(Pool { row, used: Some(used), committed: pages(values, capacity), max });
+            push((row, [Some(used), pages(values, capacity), max]));
         }
     }
     // Their maxima are reserved address space, no limits.
@@ -287,7 +290,7 @@ fn pools(values: Values<'_>, facts: &Facts) -> [Option<Pool>; POOLS] {
         ("class_space", Counter::ClassSpaceUsed, Counter::ClassSpaceCapacity),
     ] {
         if let Some(used) = values.count(used) {
-            push(Pool { row, used: Some(used), committed: values.count(capacity), max: None });
+            push((row, [Some(used), values.count(capacity), None]));
         }
     }
     pools

@@ -1,15 +1,12 @@
 //! What is kept of a process between two readings of its region: the directory with what its constants say, and the
-//! longest pauses of the last minute.
+//! pauses that had ended.
 
 mod facts;
 mod figures;
 
 use std::borrow::Cow;
-use std::time::Duration;
 
-#[cfg(test)]
-pub(crate) use self::{facts::Collector, figures::Heap};
-pub(crate) use facts::{Facts, Hints, Who, of_command_line};
+pub(crate) use facts::{Collector, Facts, Who, of_command_line};
 pub(crate) use figures::{Collections, Figures, POOLS};
 
 use super::limits;
@@ -20,7 +17,8 @@ use facts::shown;
 /// The reader of one process's region. A process that executes another program gets a new one.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    hints: Hints,
+    /// What the host knows of the process.
+    pub(crate) who: Who,
     /// The directory of the region and what its constants say.
     known: Option<Box<Known>>,
     /// Bytes that were in use at the last reading.
@@ -54,13 +52,13 @@ pub(crate) struct Reading<'a> {
     pub(crate) entries: u32,
 }
 
-heap_size!(Reader { hints, known });
+heap_size!(Reader { who, known });
 heap_size!(Known { facts });
 
 impl Reader {
     /// Before the first reading.
-    pub(crate) fn new(hints: Hints) -> Self {
-        Self { hints, ..Self::default() }
+    pub(crate) fn new(who: Who) -> Self {
+        Self { who, ..Self::default() }
     }
 
     /// Bytes to read from the begin of the region, or all of it if it is smaller: those in use, in
@@ -89,19 +87,18 @@ impl Reader {
     pub(crate) fn read<'a>(&'a mut self, region: &'a [u8]) -> Result<Reading<'a>, Refusal> {
         let prologue = Prologue::parse(region)?;
         self.used = prologue.used;
-        let holds = self.known.as_deref().is_some_and(|known| known.directory.holds(&prologue));
-        if !holds {
-            let directory = match self.known.take() {
-                Some(known) => known.directory.renewed(region, prologue),
-                None => Directory::parse(region, prologue),
-            };
-            let facts = Facts::new(Values { region, directory: &directory }, &self.hints);
-            self.known = Some(Box::new(Known { directory, facts }));
-        }
-        // It was set just above.
-        let Some(Known { directory, facts }) = self.known.as_deref() else {
-            return Err(Refusal::Empty);
+        let before = self.known.take();
+        let holds = before.as_ref().is_some_and(|known| known.directory.holds(&prologue));
+        let known = match before {
+            Some(known) if holds => known,
+            before => {
+                let before = before.as_deref().map(|known| &known.directory);
+                let directory = Directory::parse(region, prologue, before);
+                let facts = Facts::new(Values { region, directory: &directory }, &self.who);
+                Box::new(Known { directory, facts })
+            }
         };
+        let Known { directory, facts } = &**self.known.insert(known);
         let values = Values { region, directory };
         Ok(Reading {
             fresh: !holds,
@@ -115,21 +112,10 @@ impl Reader {
     }
 }
 
-/// A minute in slots of 5 s.
-const SLOTS: usize = 12;
-const SLOT: u64 = 5;
-
-/// The longest pauses of one JVM, as far as readings tell. Only sums and the last pause of each collector are in the
-/// region: it is a lower bound, exact with one pause between readings.
+/// What had ended at the last reading of one JVM: of each collector, and of all safepoints. Only sums and the last
+/// pause of each collector are in the region: what is told is a lower bound, exact with one pause between readings.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Longest {
-    /// Nanoseconds of the longest pause in each slot of the last minute, the newest first; 0: none.
-    slots: [u64; SLOTS],
-    /// Number of the newest slot since the begin of the clock.
-    newest: u64,
-    /// What had ended at the last reading: of each collector, and of all safepoints.
-    before: Option<[Option<Ended>; 4]>,
-}
+pub(crate) struct Longest(Option<[Option<Ended>; 4]>);
 
 /// Number of pauses that have ended, their sum, length of the last one if it is known.
 type Ended = (u64, u64, Option<u64>);
@@ -152,34 +138,14 @@ fn between(before: Option<Ended>, now: Option<Ended>) -> Option<u64> {
 }
 
 impl Longest {
-    /// The figures of a reading at this time of a clock that does not go back.
-    pub(crate) fn feed(&mut self, now: Duration, figures: &Figures) {
-        self.turn(now);
+    /// Nanoseconds of the longest pause since the last reading. `None`: none is known.
+    pub(crate) fn since(&mut self, figures: &Figures) -> Option<u64> {
         let [young, full, other] = figures.collections.map(|one| one.as_ref().and_then(ended));
         // Without collectors the pauses are all safepoints.
         let none = figures.collections.iter().all(Option::is_none);
         let all = figures.pauses.count.zip(figures.pauses.total).filter(|_| none);
         let now = [young, full, other, all.map(|(count, total)| (count, total, None))];
-        let before = self.before.replace(now).unwrap_or_default();
-        let longest = before.into_iter().zip(now).filter_map(|(old, new)| between(old, new)).max();
-        let [slot, ..] = &mut self.slots;
-        *slot = longest.unwrap_or(0).max(*slot);
-    }
-
-    /// Nanoseconds of the longest pause of the last minute. `None`: none is known.
-    pub(crate) fn longest(&mut self, now: Duration) -> Option<u64> {
-        self.turn(now);
-        self.slots.into_iter().max().filter(|&longest| longest > 0)
-    }
-
-    /// Forgets what is older than a minute.
-    fn turn(&mut self, now: Duration) {
-        let number = (now.as_secs() / SLOT).max(self.newest);
-        for _ in 0..(number - self.newest).min(SLOTS as u64) {
-            self.slots.copy_within(..SLOTS - 1, 1);
-            let [slot, ..] = &mut self.slots;
-            *slot = 0;
-        }
-        self.newest = number;
+        let before = self.0.replace(now).unwrap_or_default();
+        before.into_iter().zip(now).filter_map(|(old, new)| between(old, new)).max()
     }
 }

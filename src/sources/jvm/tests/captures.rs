@@ -2,9 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{build, captures, counters, metrics, read};
+use super::{build, captures, counters, figure, metrics, read};
 use crate::read::Order;
-use crate::sources::jvm::state::{Hints, Reader};
+use crate::sources::jvm::metrics as m;
+use crate::sources::jvm::state::{Reader, Who};
 use crate::sources::jvm::wire::Prologue;
 
 /// All counters of all captures: their number, and a CRC-32 of all lines as jstat prints them.
@@ -63,7 +64,7 @@ fn both_byte_orders_say_the_same() {
         let big = build::big_endian(&region);
         assert_eq!(Prologue::parse(&big).unwrap().order, Order::Big);
         assert_eq!(counters(&big), counters(&region), "{name}");
-        let (mut one, mut two) = (Reader::new(Hints::default()), Reader::new(Hints::default()));
+        let (mut one, mut two) = (Reader::new(Who::default()), Reader::new(Who::default()));
         let (one, two) = (one.read(&region).unwrap(), two.read(&big).unwrap());
         assert_eq!((one.facts, one.figures), (two.facts, two.figures), "{name}");
     }
@@ -92,7 +93,9 @@ fn a_full_region_shows_no_sums_of_a_part() {
         captures().into_iter().find(|one| one.0 == "variants/overflow.hsperf.gz").unwrap();
     read(&overflow.1, |reading| {
         assert_eq!((reading.overflow, reading.entries, reading.used), (8096, 67, 4088));
-        assert_eq!(reading.figures.heap, crate::sources::jvm::state::Heap::default());
+        for item in [m::HEAP_TOTAL, m::HEAP_COMMITTED, m::HEAP_MAX] {
+            assert_eq!(figure(&reading.figures, item), None);
+        }
         assert_eq!(
             crate::sources::jvm::meter::missing(reading.used, reading.overflow),
             "its region was full: 8096 bytes of counters are missing (-XX:PerfDataMemorySize=65536)"

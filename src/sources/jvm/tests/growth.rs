@@ -1,14 +1,14 @@
 //! A directory is parsed once, and again when entries came.
 
 use super::build::{self, Is, entry, region};
-use super::captures;
-use crate::sources::jvm::limits;
-use crate::sources::jvm::state::{Hints, Reader};
+use super::{captures, figure};
+use crate::sources::jvm::state::{Reader, Who};
 use crate::sources::jvm::wire::Prologue;
+use crate::sources::jvm::{limits, metrics as m};
 
 fn threads(reader: &mut Reader, region: &[u8]) -> (bool, Option<u64>) {
     let reading = reader.read(region).unwrap();
-    (reading.fresh, reading.figures.threads)
+    (reading.fresh, figure(&reading.figures, m::THREADS))
 }
 
 fn set(region: &mut [u8], at: usize, value: i64) {
@@ -19,7 +19,7 @@ fn set(region: &mut [u8], at: usize, value: i64) {
 fn values_are_read_where_they_were() {
     let entries = [entry("java.threads.live", Is::Long(7)), entry("a.b", Is::Long(1))];
     let mut bytes = region(&entries, 5);
-    let mut reader = Reader::new(Hints::default());
+    let mut reader = Reader::new(Who::default());
     assert_eq!(threads(&mut reader, &bytes), (true, Some(7)));
     let at = 32 + 40;
     set(&mut bytes, at, 8);
@@ -35,7 +35,7 @@ fn values_are_read_where_they_were() {
 #[test]
 fn entries_that_come_are_found() {
     let mut entries = vec![entry("a.b", Is::Long(1))];
-    let mut reader = Reader::new(Hints { comm: "python3".into(), service: None });
+    let mut reader = Reader::new(Who { comm: "python3".into(), ..Who::default() });
     assert_eq!(threads(&mut reader, &region(&entries, 5)), (true, None));
     assert_eq!(&*reader.facts().unwrap().names.program, "python3");
     entries.push(entry("java.threads.live", Is::Long(7)));
@@ -53,7 +53,7 @@ fn the_first_reading_has_the_whole_region() {
         if want.get("metrics").is_none() {
             continue;
         }
-        let mut reader = Reader::new(Hints::default());
+        let mut reader = Reader::new(Who::default());
         let begin = |want: usize| &bytes[..want.min(bytes.len())];
         let first = begin(reader.want());
         let whole = Prologue::parse(first).is_ok();
@@ -71,13 +71,13 @@ fn a_half_made_entry_is_looked_at_again() {
     let whole = region(&[entry("a.b", Is::Long(1)), entry("java.threads.live", Is::Long(7))], 5);
     let mut half = whole.clone();
     half[64..].fill(0);
-    let mut reader = Reader::new(Hints::default());
+    let mut reader = Reader::new(Who::default());
     assert_eq!(threads(&mut reader, &half), (true, None));
     assert_eq!(threads(&mut reader, &half), (true, None));
     assert_eq!(threads(&mut reader, &whole), (true, Some(7)));
     assert_eq!(threads(&mut reader, &whole), (false, Some(7)));
     // But not for ever.
-    let mut reader = Reader::new(Hints::default());
+    let mut reader = Reader::new(Who::default());
     let parsed = (0..100).filter(|_| threads(&mut reader, &half).0).count();
     assert_eq!(parsed, 1 + usize::from(limits::RETRIES));
     let mut later = whole;
@@ -90,7 +90,7 @@ fn a_half_made_entry_is_looked_at_again() {
 fn a_region_that_grows_is_read_again() {
     let many: Vec<_> = (0..300).map(|i| entry(&format!("a.{i}"), Is::Long(i))).collect();
     let bytes = region(&many, 5);
-    let mut reader = Reader::new(Hints::default());
+    let mut reader = Reader::new(Who::default());
     assert_eq!(reader.want(), 4096);
     assert!(reader.needs_more(&bytes[..4096]));
     let want = reader.want().min(bytes.len());
@@ -117,19 +117,20 @@ fn duplicates_and_types_of_known_names() {
         ],
         1,
     );
-    let mut reader = Reader::new(Hints::default());
+    let mut reader = Reader::new(Who::default());
     let reading = reader.read(&bytes).unwrap();
-    assert_eq!((reading.figures.threads, reading.figures.threads_daemon), (Some(7), None));
+    let figures = [m::THREADS, m::THREADS_DAEMON].map(|item| figure(&reading.figures, item));
+    assert_eq!(figures, [Some(7), None]);
     assert_eq!((&reading.facts.command, reading.entries), (&None, 3));
     assert_eq!(Prologue::parse(&build::big_endian(&bytes)).unwrap().entries, 4);
 }
 
 #[test]
 fn a_service_of_the_environment_comes_last() {
-    let hints = Hints { comm: String::new(), service: Some(" shop ü\n".into()) };
+    let who = Who { service: Some(" shop ü\n".into()), ..Who::default() };
     let named = |args: &[u8]| {
         let bytes = region(&[entry("java.rt.vmArgs", Is::Text(args))], 1);
-        let mut reader = Reader::new(hints.clone());
+        let mut reader = Reader::new(who.clone());
         reader.read(&bytes).unwrap().facts.names.shown().to_owned()
     };
     assert_eq!(named(b"-Xmx1g\0"), "shop_ü");

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value as Json};
 
 use super::build::{self, Is};
-use super::{counters, metrics, read, unpacked};
+use super::{counters, figure, metrics, read, unpacked};
+use crate::sources::jvm::metrics as m;
+use crate::sources::jvm::state::Reading;
 use crate::sources::jvm::wire::Refusal;
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -69,11 +71,11 @@ fn refusals_say_what_is_wrong() {
         assert_eq!(refusal(name).to_string(), words, "{name}");
     }
     for name in ["empty", "zeros", "not-accessible"] {
-        assert!(refusal(name).is_starting(), "{name}");
+        assert_eq!(refusal(name), Refusal::Starting, "{name}");
     }
-    assert!(!refusal("used-negative").is_starting());
+    assert_ne!(refusal("used-negative"), Refusal::Starting);
     let long = vec![0; crate::sources::jvm::limits::REGION + 1];
-    assert_eq!(read(&long, |_| ()), Err(Refusal::Long(long.len())));
+    assert_eq!(read(&long, |_| ()), Err(Refusal::Length(long.len())));
 }
 
 /// Times that cannot be told are left out, sizes below zero have no value.
@@ -103,10 +105,11 @@ fn many_entries() {
     entries.extend((0..10_000).map(user));
     let region = build::region(&entries, 1);
     assert_eq!(counters(&region).unwrap().0["user.counter.09999"], 9999);
-    let read = |region: &[u8]| read(region, |reading| (reading.figures.threads, reading.entries));
-    assert_eq!(read(&region), Ok((Some(7), 10_001)));
+    let threads = |reading: Reading<'_>| figure(&reading.figures, m::THREADS);
+    let read = |region: &[u8]| read(region, |reading| (reading.entries, threads(reading)));
+    assert_eq!(read(&region), Ok((10_001, Some(7))));
     entries.extend((10_000..65_535).map(user));
-    assert_eq!(read(&build::region(&entries, 1)), Ok((Some(7), 65_536)));
+    assert_eq!(read(&build::region(&entries, 1)), Ok((65_536, Some(7))));
     entries.push(user(65_535));
     assert_eq!(read(&build::region(&entries, 1)), Err(Refusal::Entries(65_537)));
 }

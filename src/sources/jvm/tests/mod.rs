@@ -7,6 +7,8 @@ mod captures;
 mod damage;
 mod growth;
 mod hostile;
+#[cfg(feature = "agent")]
+pub(crate) mod library;
 mod sequences;
 
 use std::collections::btree_map::{BTreeMap, Entry as Slot};
@@ -15,8 +17,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::model::MetricItem;
 use crate::read::{Cursor, Order};
-use crate::sources::jvm::state::{Hints, Reader, Reading};
+use crate::sources::jvm::metrics as m;
+use crate::sources::jvm::state::{Figures, Reader, Reading, Who};
 use crate::sources::jvm::wire::{Place, Prologue, Refusal, Walk};
 
 /// A file of the corpus, unpacked.
@@ -66,9 +70,14 @@ fn counters(region: &[u8]) -> Result<(BTreeMap<String, Json>, u32), Refusal> {
     Ok((all, skipped))
 }
 
+/// A figure that is shown as it is.
+fn figure(figures: &Figures, item: MetricItem) -> Option<u64> {
+    figures.metrics().find(|one| one.0 == item).unwrap().1
+}
+
 /// A region read once.
 fn read<T>(region: &[u8], then: impl FnOnce(Reading<'_>) -> T) -> Result<T, Refusal> {
-    let mut reader = Reader::new(Hints::default());
+    let mut reader = Reader::new(Who::default());
     reader.read(region).map(then)
 }
 
@@ -88,33 +97,11 @@ fn metrics(reading: &Reading<'_>) -> Json {
         json!(facts.collector.map_or("", crate::sources::jvm::state::Collector::name)),
     );
     put("process.command", json!(facts.command));
-    put("threads.count", json!(figures.threads));
-    put("threads.daemon", json!(figures.threads_daemon));
-    put("threads.peak", json!(figures.threads_peak));
-    put("threads.created", json!(figures.threads_started));
-    put("jit.methods", json!(figures.jit_methods));
-    put("jit.bailouts", json!(figures.jit_bailouts));
-    put("jit.invalidated", json!(figures.jit_invalidated));
-    put("jit.code_bytes", json!(figures.jit_code_bytes));
-    put("jit.time", json!(figures.jit_time));
-    put("safepoint.count", json!(figures.safepoints));
-    put("safepoint.time", json!(figures.safepoint_time));
-    put("safepoint.sync_time", json!(figures.sync_time));
-    put("vm_operation.time", json!(figures.vm_operation_time));
-    put("lock.contention.count", json!(figures.contentions));
+    for (item, value) in figures.metrics() {
+        let metric = m::METRICS.iter().find(|metric| metric.item == item.get()).unwrap();
+        put(metric.name, json!(value));
+    }
     put("gc.last_cause", json!(reading.last_cause));
-    put("gc.cpu.time", json!(figures.gc_cpu_time));
-    put("gc.running", json!(figures.collecting.map(u8::from)));
-    put("class.load_time", json!(figures.class_load_time));
-    put("class.loaded", json!(figures.classes_loaded));
-    put("class.unloaded", json!(figures.classes_unloaded));
-    put("classes", json!(figures.classes));
-    put("gc.pause.count", json!(figures.pauses.count));
-    put("gc.pause.total", json!(figures.pauses.total));
-    put("gc.pause.last", json!(figures.pauses.last));
-    put("gc.heap.total", json!(figures.heap.total));
-    put("gc.heap.committed", json!(figures.heap.committed));
-    put("gc.heap.max", json!(figures.heap.max));
     let mut rows: BTreeMap<&str, Map<String, Json>> = BTreeMap::new();
     let mut row = |metric, row: &str, value: Option<u64>| {
         if let Some(value) = value {
@@ -127,9 +114,10 @@ fn metrics(reading: &Reading<'_>) -> Json {
         row("gc.time", one.row, one.time);
     }
     for pool in figures.pools.iter().flatten() {
-        row("memory.pool.used", pool.row, pool.used);
-        row("memory.pool.committed", pool.row, pool.committed);
-        row("memory.pool.max", pool.row, pool.max);
+        let (name, [used, committed, max]) = *pool;
+        row("memory.pool.used", name, used);
+        row("memory.pool.committed", name, committed);
+        row("memory.pool.max", name, max);
     }
     all.extend(rows.into_iter().map(|(metric, rows)| (metric.into(), Json::Object(rows))));
     Json::Object(all)

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::heap_size;
+use crate::model::is_invisible;
 use crate::read::glob;
 
 /// A process of this host: an id that is used again has another start time.
@@ -164,7 +165,7 @@ pub(crate) fn tidy(raw: &[u8], most: usize, also: &str) -> String {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '_' | '+' | '-' => true,
         _ if c.is_ascii() => also.contains(c),
         // PCP takes any: those that a terminal or a table would not show as they are.
-        _ => !(c.is_whitespace() || c.is_control() || invisible(c)),
+        _ => !(c.is_whitespace() || c.is_control() || is_invisible(c)),
     };
     let valid = matches!(text, Cow::Borrowed(_));
     if valid && text.chars().all(allowed) && text.chars().nth(most).is_none() {
@@ -173,22 +174,6 @@ pub(crate) fn tidy(raw: &[u8], most: usize, also: &str) -> String {
     let kept = most.saturating_sub(1 + 2 * size_of::<u32>());
     let tidy: String = text.chars().take(kept).map(|c| if allowed(c) { c } else { '_' }).collect();
     format!("{tidy}~{:08x}", digest(raw))
-}
-
-/// Characters that change the order of others, or are not seen.
-const fn invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 /// FNV-1a: the same in every version of this program, as the names in archives are.

@@ -1,8 +1,11 @@
 //! The dynamic symbols of a library that a process has loaded, read from its memory: its file is not opened. It may be
 //! none, be another one by now, or be on a file system that does not answer.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 /// Memory of a process, or what it says is its memory.
-pub(crate) trait Memory {
+pub trait Memory {
     /// Copies bytes from this address on. Returns how many: fewer where no more are there.
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
 
@@ -22,6 +25,12 @@ pub(crate) trait Memory {
         let mut bytes = [0; TEXT];
         let Some(wanted) = bytes.get_mut(..=text.len()) else { return false };
         self.read(at, wanted) == text.len() + 1 && wanted.split_last() == Some((&0, text))
+    }
+}
+
+impl Memory for File {
+    fn read(&self, at: u64, into: &mut [u8]) -> usize {
+        self.read_at(into, at).unwrap_or_default()
     }
 }
 
@@ -45,7 +54,7 @@ const MAGIC: [u8; 6] =
 
 /// Where a library has its symbols. Each address is as the process says.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Library {
+pub struct Library {
     /// What is added to an address in the file.
     bias: u64,
     symbols: u64,
@@ -57,7 +66,8 @@ pub(crate) struct Library {
 
 impl Library {
     /// Of the library whose file is mapped there from its begin.
-    pub(crate) fn at(memory: &impl Memory, at: u64) -> Option<Self> {
+    #[must_use]
+    pub fn at(memory: &impl Memory, at: u64) -> Option<Self> {
         if memory.array(at)? != MAGIC {
             return None;
         }
@@ -103,7 +113,8 @@ impl Library {
     }
 
     /// The address of a symbol.
-    pub(crate) fn symbol(&self, memory: &impl Memory, name: &[u8]) -> Option<u64> {
+    #[must_use]
+    pub fn symbol(&self, memory: &impl Memory, name: &[u8]) -> Option<u64> {
         match (self.gnu_hash, self.hash) {
             (Some(table), _) => self.by_gnu_hash(memory, table, name),
             (None, Some(table)) => self.by_hash(memory, table, name),
@@ -174,7 +185,8 @@ fn hash(name: &[u8]) -> u32 {
 }
 
 /// The address of an element of a list.
-pub(crate) fn nth(list: u64, number: u64, size: u64) -> Option<u64> {
+#[must_use]
+pub fn nth(list: u64, number: u64, size: u64) -> Option<u64> {
     list.checked_add(number.checked_mul(size)?)
 }
 

@@ -1,5 +1,9 @@
 //! What a finder has told of its processes.
 
+mod reports;
+
+pub use reports::{Reports, Taken};
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
