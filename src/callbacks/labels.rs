@@ -1,11 +1,12 @@
 //! Labels of all levels.
 
 use pmda::{InDom, LabelSet, LabelTarget};
+use rustix::system::uname;
 
 use super::entries::Entries;
 use super::instances::Instances;
 use crate::catalogue::{AGENT_INDOM, Catalogue, SERVICE_INDOM, ServiceOf, SourceTable};
-use crate::store::{Peer, Row};
+use crate::store::{HOST, Peer, Row};
 
 /// The label set of one level; `None` if it has no labels.
 pub(super) fn of(
@@ -54,7 +55,7 @@ fn of_instance(
 }
 
 /// Labels of an instance: its own, and what every instance of every source has: its source, its runtime,
-/// its service if that is known.
+/// its service if that is known. A peer has its host too, and its container if it is in one.
 fn labels<K: Into<String>>(
     source: &SourceTable,
     service: Option<&str>,
@@ -75,7 +76,11 @@ fn of_peer(peer: &Peer, source: &SourceTable) -> Option<LabelSet> {
             own.iter().find(|(name, _)| **name == *label).map(|(_, v)| v.as_str())
         }
     });
-    Some(labels(source, service, own.iter().map(|(name, value)| (&**name, value.clone()))))
+    let mut all: Vec<(&str, String)> = own.iter().map(|(n, value)| (&**n, value.clone())).collect();
+    if all.iter().all(|(name, _)| *name != HOST) {
+        all.push((HOST, uname().nodename().to_string_lossy().into_owned()));
+    }
+    Some(labels(source, service, all.into_iter()))
 }
 
 fn of_row(row: &Row, source: &SourceTable, of_service: bool) -> Option<LabelSet> {

@@ -95,6 +95,27 @@ pub(super) enum Change {
     Raise,
 }
 
+impl Marks {
+    #[inline(always)]
+    fn change(&mut self, sum: &mut u64, cell: usize, value: u64, change: Change) {
+        let bit = 1 << cell;
+        match change {
+            Change::Add => {
+                self.added |= bit;
+                *sum = sum.wrapping_add(value);
+            }
+            Change::Set => {
+                self.set |= bit;
+                *sum = value;
+            }
+            Change::Raise => {
+                self.raised |= bit;
+                *sum = value.max(*sum);
+            }
+        }
+    }
+}
+
 /// Sums of the rows of one table, by slot, and values of their other cells.
 #[derive(Debug, Default)]
 struct Rows {
@@ -125,41 +146,32 @@ impl Rows {
         Box::new(Self { cells: cells.into(), score, used: now, ..Self::default() })
     }
 
+    /// Most changes are of slots with marks: nothing is called then.
     #[inline(always)]
     fn change(&mut self, slot: u32, item: RowItem, value: u64, change: Change) {
         let (at, cell) = (slot as usize, usize::from(item.get()));
-        if self.marks.len() <= at {
-            self.grow(at);
-        }
         debug_assert!(cell < self.cells, "{item:?}");
-        let place = at * self.cells + cell;
-        let (Some(marks), Some(sum)) = (self.marks.get_mut(at), self.sums.get_mut(place)) else {
-            return;
-        };
-        if *marks == Marks::default() {
-            self.touched.push(slot);
-        }
-        let bit = 1 << cell;
-        match change {
-            Change::Add => {
-                marks.added |= bit;
-                *sum = sum.wrapping_add(value);
+        match (self.marks.get_mut(at), self.sums.get_mut(at * self.cells + cell)) {
+            (Some(marks), Some(sum)) if *marks != Marks::default() => {
+                marks.change(sum, cell, value, change);
             }
-            Change::Set => {
-                marks.set |= bit;
-                *sum = value;
-            }
-            Change::Raise => {
-                marks.raised |= bit;
-                *sum = value.max(*sum);
-            }
+            _ => self.first(slot, item, value, change),
         }
     }
 
-    #[cold]
-    fn grow(&mut self, at: usize) {
-        self.marks.resize(at + 1, Marks::default());
-        self.sums.resize((at + 1) * self.cells, 0);
+    /// The first change of a slot since it was told.
+    #[inline(never)]
+    fn first(&mut self, slot: u32, item: RowItem, value: u64, change: Change) {
+        let (at, cell) = (slot as usize, usize::from(item.get()));
+        if self.marks.len() <= at {
+            self.marks.resize(at + 1, Marks::default());
+            self.sums.resize((at + 1) * self.cells, 0);
+        }
+        let place = at * self.cells + cell;
+        if let (Some(marks), Some(sum)) = (self.marks.get_mut(at), self.sums.get_mut(place)) {
+            self.touched.push(slot);
+            marks.change(sum, cell, value, change);
+        }
     }
 
     /// A cell has no value: what was set or raised is not told.
@@ -279,6 +291,25 @@ impl Sums {
 
     #[inline]
     pub(super) fn row(
+        &mut self,
+        slot: u32,
+        item: RowItem,
+        value: u64,
+        change: Change,
+        to: &mut dyn Recipient,
+    ) {
+        match self.rows.get_mut(item.table().index()) {
+            Some(Some(rows)) if !self.direct => {
+                self.dirty = true;
+                rows.change(slot, item, value, change);
+            }
+            _ => self.first(slot, item, value, change, to),
+        }
+    }
+
+    /// The first change in a table since its memory was freed.
+    #[cold]
+    fn first(
         &mut self,
         slot: u32,
         item: RowItem,

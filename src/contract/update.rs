@@ -12,6 +12,8 @@ pub struct Identity {
     pub name: String,
     /// The peer's address or file.
     pub peer: String,
+    /// The host that it is on, if that is another one: the label `host`.
+    pub host: Option<String>,
     /// Instance labels: name and value.
     pub labels: Vec<(&'static str, String)>,
     /// A peer of the same name is the same process: its values and 32-bit counters continue.

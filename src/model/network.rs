@@ -1,6 +1,6 @@
 //! Addresses of hosts, and networks of them.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// An address, or a network: `10.77.0.1`, `10.0.0.0/8`, `fd00::/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,13 @@ fn bits(address: IpAddr) -> (u128, u32) {
         IpAddr::V4(v4) => (u128::from(v4.to_bits()) << 96, 32),
         IpAddr::V6(v6) => (v6.to_bits(), 128),
     }
+}
+
+/// The host of an address with a port, if it is not this one.
+#[must_use]
+pub fn another_host(address: &str) -> Option<String> {
+    let ip = address.parse::<SocketAddr>().ok()?.ip().to_canonical();
+    (!ip.is_loopback()).then(|| ip.to_string())
 }
 
 impl Network {

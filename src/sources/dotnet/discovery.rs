@@ -24,6 +24,8 @@ pub(crate) struct Target {
     pub uid: u32,
     /// Name of the user, or its number.
     pub owner: String,
+    /// The container that it is in.
+    pub container: Option<String>,
     /// Name from the command line: `app` for `dotnet /x/app.dll`. At most 200 bytes.
     pub name: String,
     /// Command line with blanks between arguments, at most [`limits::TEXT`]

@@ -203,7 +203,7 @@ impl Meter {
             resumes: true,
             process: Some(format!("{}@{}", who.pid, who.start)),
             service: Some(self.service(name)),
-            way: 0,
+            ..Identity::default()
         });
         text(m::OWNER, &who.owner, peer);
         peer.set(m::CONTAINER_PID, who.inner_pid);

@@ -91,6 +91,8 @@ struct Charged {
     texts: Charge,
 }
 
+/// The label of the host of a peer that is on another one.
+pub const HOST: &str = "host";
 /// Most bytes of a text; a longer one is cut and ends with [`MORE`].
 pub(super) const TEXT_MAX: usize = 1024;
 /// The end of a text that was cut.

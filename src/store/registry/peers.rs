@@ -8,7 +8,7 @@ use super::{Change, Store, Table};
 use crate::catalogue::{AgentCell, Stat};
 use crate::contract::Identity;
 use crate::model::{Departure, Manner, Now, SourceId, TableId};
-use crate::store::peer::{Beside, Liveness, Origin, Peer, RequestQueue};
+use crate::store::peer::{Beside, HOST, Liveness, Origin, Peer, RequestQueue};
 
 /// Time after the start in which peers connect that were there before: agents try again each few
 /// seconds.
@@ -60,7 +60,8 @@ impl Store {
         if !id.resumes {
             peer.forget_values();
         }
-        peer.introduce(id.peer.clone(), id.labels.clone(), beside);
+        let host = id.host.iter().map(|host| (HOST, host.clone()));
+        peer.introduce(id.peer.clone(), id.labels.iter().cloned().chain(host).collect(), beside);
         let before = peer.set_process(id.process.clone());
         if let Some(item) = self.catalogue.source(source).and_then(|s| s.restarts) {
             peer.cells.add(item.get(), u64::from(before.is_some() && before != id.process));

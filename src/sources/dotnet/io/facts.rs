@@ -115,14 +115,16 @@ impl Facts {
             name.chars().map(|c| if c.is_whitespace() { '_' } else { c }).take(200).collect();
         let pid = target.shown_pid();
         let name = format!("{name}:{pid}");
+        let mut labels = vec![
+            ("pid", pid.to_string()),
+            ("container_pid", target.container_pid.to_string()),
+            ("user", target.owner.clone()),
+        ];
+        labels.extend(target.container.iter().map(|id| ("container", id.clone())));
         peer.is(Identity {
             name: name.clone(),
             peer: format!("process {pid}"),
-            labels: vec![
-                ("pid", pid.to_string()),
-                ("container_pid", target.container_pid.to_string()),
-                ("user", target.owner.clone()),
-            ],
+            labels,
             resumes: true,
             process: Some(target.key.clone()),
             service: Some(service(&name, self.is_new)),

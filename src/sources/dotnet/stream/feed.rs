@@ -242,11 +242,11 @@ impl Fed {
     pub(super) fn new(host: &str, process: u64, config: &Config, mut peer: Peer, now: Now) -> Self {
         let name = format!("dotnet:{process}@{host}");
         peer.at(now);
-        let labels = vec![("host", host.to_owned()), ("pid", process.to_string())];
         peer.is(Identity {
             name: name.clone(),
             peer: host.to_owned(),
-            labels,
+            host: Some(host.to_owned()),
+            labels: vec![("pid", process.to_string())],
             resumes: true,
             ..Identity::default()
         });

@@ -87,14 +87,11 @@ impl Session {
         let mut peer = self.maker.make();
         peer.at(now);
         let relay = self.relay.to_string();
-        let labels = vec![
-            ("host", info.host.clone()),
-            ("session", info.name.clone()),
-            ("relay", relay.clone()),
-        ];
+        let labels = vec![("session", info.name.clone()), ("relay", relay.clone())];
         let identity = Identity {
             name: self.name.clone(),
             peer: relay,
+            host: Some(info.host.clone()),
             labels,
             resumes: true,
             ..Identity::default()

@@ -111,6 +111,7 @@ impl ProcessInfo {
         Identity {
             name,
             peer: peer.address.clone(),
+            host: peer.host.clone(),
             labels,
             resumes: pid.is_some(),
             ..Identity::default()

@@ -65,6 +65,7 @@ impl ProcHost {
             comm: String::from_utf8_lossy(&stat.comm).into_owned(),
             command: process.read_most("cmdline", COMMAND).unwrap_or_default(),
             owner: self.user(status.uid),
+            container: host::container(process),
             older: stat.start < self.began,
         })
     }
@@ -371,6 +372,8 @@ mod tests {
             .unwrap();
             let status = format!("Uid:\t0\t{user}\t0\t0\nNSpid:\t{host}\t1\n");
             std::fs::write(dir.join("status"), status).unwrap();
+            let cgroup = format!("0::/docker/{}\n", "5eaf00d0".repeat(8));
+            std::fs::write(dir.join("cgroup"), cgroup).unwrap();
         }
     }
 
@@ -413,6 +416,8 @@ mod tests {
         let host = ProcHost::new(host::Host::new(root.clone()));
         let find = |said| host.find(&via, &said).map(|facts| facts.pid);
         assert_eq!(find(said(1_000_010)), Some(500));
+        let container = host.find(&via, &said(1_000_010)).and_then(|facts| facts.container);
+        assert_eq!(container.as_deref(), Some("5eaf00d05eaf"));
         containers(&root, user, &[10, 20]);
         host.inner.lock().unwrap().as_mut().unwrap().took = Duration::ZERO;
         std::thread::sleep(MISSED);

@@ -35,11 +35,13 @@ pub(crate) struct Facts {
     pub command: Vec<u8>,
     /// Name of the effective user, or its number.
     pub owner: String,
+    /// The container that it is in.
+    pub container: Option<String>,
     /// It began before this PMDA.
     pub older: bool,
 }
 
-heap_size!(Facts { comm, command, owner });
+heap_size!(Facts { comm, command, owner, container });
 
 impl Facts {
     /// The command line with blanks between arguments.

@@ -80,10 +80,12 @@ impl Seat {
         if !command.is_empty() {
             labels.push(("command", cut(&command, LABEL).to_owned()));
         }
+        labels.extend(self.facts.container.iter().map(|id| ("container", id.clone())));
         labels.extend(more);
         Identity {
             name: self.name.clone(),
             peer,
+            host: None,
             labels,
             resumes: self.resumes,
             process: Some(format!("{}@{}", key.pid, key.start)),

@@ -15,7 +15,8 @@ impl Host for Fake {
 
 fn facts(pid: u32, start: u64, inner_pid: u32) -> Facts {
     let command = b"mono\0--profile=log\0/srv/a.exe\x0010\0".to_vec();
-    Facts { pid, start, inner_pid, command, ..Facts::default() }
+    let container = Some("5eaf00d05eaf".to_owned());
+    Facts { pid, start, inner_pid, command, container, ..Facts::default() }
 }
 
 fn via() -> Via {
@@ -35,6 +36,7 @@ fn all_ways_of_a_process_have_one_identity() {
     let label = |name| id.labels.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_str());
     assert_eq!((label("pid"), label("program")), (Some("400"), Some("a.exe")));
     assert_eq!(label("command"), Some("mono --profile=log /srv/a.exe 10"));
+    assert_eq!((label("container"), &id.host), (Some("5eaf00d05eaf"), &None));
     for (seat, way) in [(&stream, 1), (&area, 2)] {
         let other = seat.identity(String::new(), Vec::new());
         assert_eq!((&other.name, &other.process, other.way), (&id.name, &id.process, way));

@@ -190,8 +190,8 @@ const SERVICE: u32 = 0;
 pub(crate) const REST: u32 = 0;
 /// Methods whose slot is found without a search.
 const RECENT: usize = 16;
-/// Most methods of one connection with a row; further ones count in the row `other`.
-const METHODS_MAX: usize = 30_000;
+/// Most slots of one connection; when there are no more, all are bound anew.
+const SLOTS: u32 = 30_000;
 
 /// Sums of one method's calls, by [`m::METHOD_ITEMS`].
 pub(crate) type MethodSums = [u64; 5];
@@ -307,19 +307,20 @@ impl RootMethods {
     /// Gives a method with a name its row.
     fn assign_row(&mut self, id: u32, word: &str, peer: &mut Peer) -> u32 {
         let name = method_name(word);
-        let slot = if (self.slots as usize) < METHODS_MAX {
-            self.slots += 1;
-            peer.row(m::METHODS, self.slots, Some(&name));
-            self.slots
-        } else {
-            REST
-        };
+        if self.slots >= SLOTS {
+            peer.free_rows(m::METHODS);
+            peer.row(m::METHODS, REST, None);
+            (self.by_id, self.recent, self.slots) = Default::default();
+        }
+        self.slots += 1;
+        let slot = self.slots;
+        peer.row(m::METHODS, slot, Some(&name));
         self.by_id.insert(id, Method { slot, name: name.into() });
         self.remember(id, slot);
         slot
     }
 
-    /// The dictionary was reset. Slots are not reused.
+    /// The dictionary was reset.
     pub(crate) fn reset_dictionary(&mut self, peer: &mut Peer) {
         self.expire(Duration::ZERO, true, peer);
         (self.by_id, self.recent) = (HashMap::default(), Default::default());

@@ -29,7 +29,7 @@ use super::wire::{Hello, Opened, PodName};
 use crate::contract::{EventParam, Identity, Peer, Service};
 use crate::events::flags::POINT;
 use crate::meter::{MergedLatencies, clean};
-use crate::model::{HeapSize, Now, Stamp, Value};
+use crate::model::{HeapSize, Now, Stamp, Value, another_host};
 
 /// Bytes of one part of an instance name, at most.
 const NAME_PART: usize = 100;
@@ -186,6 +186,7 @@ impl Observer for PodObserver<'_> {
         let address = self.pod.address.clone();
         self.peer.is(Identity {
             name,
+            host: another_host(&address),
             peer: address,
             labels,
             resumes: true,

@@ -188,9 +188,12 @@ impl Stacks {
         self.count_deferred(end);
         let name = |tree: &CallTree, at| stack_name(tree, at, words, end);
         self.times.report(STACK_TIME, ns(1), name, peer);
+        if self.times.tree.is_full() {
+            self.shrink(peer);
+        }
     }
 
-    /// Frees memory of an idle connection: keeps only nodes that are on a thread's stack or have
+    /// Frees memory of an idle connection, or makes room for other stacks: keeps only nodes that are on a thread's stack or have
     /// unreported time.
     pub(crate) fn shrink(&mut self, peer: &mut Peer) {
         self.threads.retain(|t| !t.is_idle());

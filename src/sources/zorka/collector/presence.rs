@@ -43,7 +43,7 @@ impl Collector {
             state.peer = None;
         }
         let key = state.tables.last().map(|tables| &*tables.key);
-        let mut labels: Vec<_> = state.facts.labels().collect();
+        let mut labels: Vec<_> = state.facts.labels(&state.wanted).collect();
         labels.push(("dialect", state.dialect.to_owned()));
         labels.extend(key.map(|key| ("session", digits(key))));
         let process = key.filter(|_| agent.kind == Kind::Modern).map(ToOwned::to_owned);
@@ -54,6 +54,7 @@ impl Collector {
         state.tried = now.monotonic;
         peer.is(Identity {
             name: name.clone(),
+            host: state.facts.host(&address),
             peer: address,
             labels,
             resumes: true,

@@ -17,7 +17,7 @@ use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
 use crate::sources::zorka::wire::{ClassName, Exception, FLAG_CLOSED, Record};
 
-/// Slot of the row for the methods beyond the limit.
+/// Slot of the row for the methods beyond the limit, until slots begin anew.
 pub(crate) const REST: u32 = 0;
 /// Bits of a slot within the number that [`Names`] keeps; the others tell the generation.
 const SLOT_BITS: u32 = 15;
@@ -132,6 +132,11 @@ impl Methods {
         std::mem::take(&mut self.unresolved)
     }
 
+    /// There are no more slots: they begin anew.
+    pub(crate) fn is_full(&self) -> bool {
+        self.slots.len() >= METHOD_ROWS
+    }
+
     #[cold]
     fn bind(&mut self, id: u32, names: &mut Names, peer: &mut Peer) -> u32 {
         self.unresolved += write_name(&mut self.name, id, self.signatures, names);
@@ -143,7 +148,7 @@ impl Methods {
                 if self.sums.is_empty() {
                     self.sums.push(Sums::default());
                 }
-                let full = self.slots.len() >= METHOD_ROWS;
+                let full = self.is_full();
                 let slot = if full { REST } else { u32::try_from(self.sums.len()).unwrap_or(REST) };
                 let own = (!full).then_some(&*key);
                 peer.row(m::METHODS, slot, own);

@@ -244,7 +244,12 @@ impl Sums {
         peer: &mut Peer,
     ) {
         self.types.show_percentiles(now, service, peer);
-        if let Some(stacks) = self.stacks.as_mut().filter(|stacks| stacks.is_full()) {
+        // A stack is made of slots of methods.
+        let full = self.methods.is_full();
+        if full {
+            self.methods.free(peer);
+        }
+        if let Some(stacks) = self.stacks.as_mut().filter(|stacks| full || stacks.is_full()) {
             stacks.free(peer);
         }
     }

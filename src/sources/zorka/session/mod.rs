@@ -23,7 +23,7 @@ use super::names::Names;
 use super::wire::{AttributeValue, Dialect, NONE, TraceBody};
 use crate::contract::Peer;
 use crate::contract::http::ConnectionId;
-use crate::model::{Charge, HeapSize, Now};
+use crate::model::{Charge, HeapSize, Now, another_host};
 
 /// How an agent makes itself known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -354,11 +354,21 @@ impl Facts {
         [&*self.service, &*self.app].into_iter().find(|service| !service.is_empty()).unwrap_or(name)
     }
 
-    /// Labels of the instance.
-    pub(crate) fn labels(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let Self { service, host, pid, app, env } = self;
-        let all = [("app", app), ("env", env), ("service", service), ("host", host), ("pid", pid)];
-        all.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k, v.clone()))
+    /// Its host, as it says; that of its address may be a proxy's.
+    pub(crate) fn host(&self, address: &str) -> Option<String> {
+        let said = Some(&self.host).filter(|host| !host.is_empty());
+        said.cloned().or_else(|| another_host(address))
+    }
+
+    /// Labels of the instance of an agent with this name.
+    pub(crate) fn labels<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (&'static str, String)> {
+        let Self { pid, app, env, .. } = self;
+        let service = self.service(name);
+        let all = [("app", &**app), ("env", env), ("service", service), ("pid", pid)];
+        all.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k, v.to_owned()))
     }
 }
 

@@ -101,9 +101,3 @@ fn an_hour_of_additions() {
 fn thirty_days_of_additions() {
     run(100_000, 25_920, 1000, 9.0);
 }
-
-#[test]
-#[ignore = "minutes; by hand: cargo test --lib store::rows -- --ignored"]
-fn ten_million_additions() {
-    run(10_000_000, 259, 100_000, 3.0);
-}

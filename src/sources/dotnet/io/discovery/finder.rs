@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::host::{
-    self, Glance, Host, Interest, Known, Named, ProcDir, ProcStatus, Visit, folder, folder_in,
-    path_of,
+    self, Glance, Host, Interest, Known, Named, ProcDir, ProcStatus, Visit, container, folder,
+    folder_in, path_of,
 };
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::discovery::{
@@ -194,6 +194,7 @@ pub(super) fn target(host: &Host, process: &ProcDir) -> Option<Target> {
         container_pid: status.container_pid.unwrap_or(process.pid()),
         uid: status.uid,
         owner: host.user(status.uid),
+        container: container(process),
         name,
         command,
         key: start.to_string(),

@@ -149,6 +149,8 @@ fn twenty_containers_have_the_same_ids_inside() {
         let dir = tree.process(pid, 1, u64::from(pid) * 10, b"");
         let name = format!("root/tmp/dotnet-diagnostic-1-{}-socket", pid * 10);
         sockets.push(UnixListener::bind(dir.join(name)).expect("a socket"));
+        let cgroup = format!("0::/docker/{}\n", format!("{pid:08x}").repeat(8));
+        fs::write(dir.join("cgroup"), cgroup).expect("a file");
     }
     let mut list = ProcFs::new(tree.0.clone()).list().expect("a list");
     list.sort_unstable();
@@ -157,6 +159,9 @@ fn twenty_containers_have_the_same_ids_inside() {
         let look = tree.look(pid, &["/tmp"]).expect("a process");
         assert_eq!(look.socket, OPEN);
     }
+    let host = Host::new(tree.0.clone());
+    let of = |pid| target(&host, &host.proc().open(pid)?)?.container;
+    assert_eq!([of(100), of(119)].map(Option::unwrap), ["000000640000", "000000770000"]);
     let proc = ProcFs::new(tree.0.clone());
     assert_eq!(
         command(&proc.open(100).expect("a process")),

@@ -145,6 +145,7 @@ fn unseen(arrival: &Arrival, owner: String) -> Target {
         container_pid: u32::try_from(arrival.advertise.pid).unwrap_or(0),
         uid: arrival.uid,
         owner,
+        container: None,
         name: "dotnet".to_owned(),
         command: String::new(),
         key: arrival.advertise.cookie.iter().map(|b| format!("{b:02x}")).collect(),

@@ -41,6 +41,7 @@ fn target(pid: u32, start: u64) -> Target {
         start,
         started: None,
         container_pid: 1,
+        container: None,
         uid: 0,
         owner: "root".to_owned(),
         name: "app".to_owned(),

@@ -55,6 +55,18 @@ fn sums_wait_for_the_name_and_only_then_belong_to_the_rest() {
 }
 
 #[test]
+fn a_method_has_a_row_however_many_there_were() {
+    let (mut methods, mut rows) = (RootMethods::default(), Recorded::new(&Profiler::TABLE));
+    let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
+    words.put(Some(0), Text::new(&[0, b'b'], 1));
+    for _ in 0..2 * SLOTS {
+        methods.add(0, &[5, 1, 0, 0, 0], Duration::ZERO, &words, &mut rows);
+        methods.reset_dictionary(&mut rows);
+    }
+    assert_eq!(calls(&rows), [("b".to_owned(), 2 * u64::from(SLOTS))].into());
+}
+
+#[test]
 fn methods_and_others() {
     for (word, name) in [
         ("void com.x.Main.run(int, java.lang.String[]) (Main.java:7) [app.jar]", "com.x.Main.run"),

@@ -230,6 +230,22 @@ fn before_the_dictionary_comes_the_first_word_is_believed_to_be_the_first_of_all
 }
 
 #[test]
+fn a_stack_has_a_row_however_many_there_were() {
+    let (mut t, mut rows) = (Traced::new(), Recorded::new(&Profiler::TABLE));
+    let mut words = Dictionary::new(Arc::new(Interner::new(1 << 20)));
+    let name = |id: u16| id.to_be_bytes().map(|byte| byte % 26 + b'a');
+    for id in 1..=10_240 {
+        words.put(Some(id.into()), Text::new(&name(id), 1));
+        t.enter(0, id.into());
+        t.end(1, INFO, true);
+        if id % 64 == 0 {
+            t.0.report(&words, &mut rows, false);
+        }
+    }
+    assert_eq!(rows.rows(m::STACK_TIME).values().sum::<u64>(), 10_240 * 1_000_000);
+}
+
+#[test]
 fn a_silence_changes_nothing_but_memory() {
     let play = |silent: bool| {
         let (mut t, mut rows) = (Traced::new(), Recorded::new(&Profiler::TABLE));

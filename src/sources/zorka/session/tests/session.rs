@@ -25,8 +25,14 @@ fn the_first_attributes_name_the_agent() {
     assert_eq!(facts.name("10.0.0.1", "0123456789abcdef"), "web_1/01234567");
     assert!(facts.learn(&body(&[(1, text(0, 5)), (2, text(0, 1))]), bytes, &names));
     assert_eq!(facts.name("10.0.0.1", "0"), "shop/web_1");
-    let labels: Vec<_> = facts.labels().map(|(name, _)| name).collect();
-    assert_eq!(labels, ["service", "host", "pid"]);
+    let labels: Vec<_> = facts.labels("shop/web_1").map(|(name, _)| name).collect();
+    assert_eq!((labels, facts.host("")), (vec!["service", "pid"], Some("web_1".into())));
+    let (unknown, host) = (Facts::default(), |address: &str| Facts::default().host(address));
+    assert_eq!(
+        unknown.labels("10.0.0.1/0").collect::<Vec<_>>(),
+        [("service", "10.0.0.1/0".into())]
+    );
+    assert_eq!((host("[::ffff:10.0.0.1]:9"), host("127.0.0.1:9")), (Some("10.0.0.1".into()), None));
 }
 
 fn body(method: u32, kind: u32, id: u64, clock: i64, duration: u64) -> TraceBody {

@@ -1,13 +1,6 @@
 //! A long test of a stream against a simple model: for every client, delivered + missed = appended
 //! since it joined, in order and nothing twice, while clients join, leave and stall at random. 10^8
 //! records in an optimised build, as in qa/check.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    missing_docs,
-    reason = "a test"
-)]
 
 use std::collections::BTreeMap;
 
