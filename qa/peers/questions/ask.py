@@ -201,9 +201,9 @@ def live(page, archive):
     wanted, order = known
     still()
     begin = second_after()
-    written("go", str(time.time() + 0.3))
-    # Reports look two seconds back, and a first beat has what comes once.
-    time.sleep(1)
+    # Two samples of pmlogger later: what is at the begin is between two of the same. A first beat has what comes once.
+    written("go", str(begin + 2.2))
+    time.sleep(max(0, begin + 3 - time.time()))
     until = time.monotonic() + PATIENCE / 2
     table = checked(rows_of(page, "page", "Grafana"))
     browser = Page(os.environ["PAGE"], os.environ["WEB"])

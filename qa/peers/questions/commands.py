@@ -150,7 +150,7 @@ def collections(a, t):
     row = a.row(runtime="shop/orders/orders-1")
     yield "java", row["paused_percent"], t.rate("java", "gc_ms") / 2 / 10
     yield "java, number", row["collections_per_s"], t.rate("java", "gcs") / 2
-    yield "dotnet, longest", a.row(runtime="webshop:*")["pause_max_ms"], 1.0
+    yield "dotnet, longest", a.row(runtime="webshop:*")["pause_max_ms"], 0.5
     for name in ("area", "stream"):
         row = a.row(runtime=name + ".exe:*")
         yield "mono " + name, row["collections_per_s"], t.mono(name, lambda one: one["gen0"] + one["gen1"])
