@@ -5,7 +5,7 @@ const SECTIONS = [Overview, Services, Charts, Durations, Stacks, Traces, Records
 const visibleSections = new Set();
 const LOOP = { hidden: 15000, slowest: 15000, rescan: 30000 };
 
-let timer = null, running = false, turn = 0, failures = 0, rescanned = 0, agentsSeen = '';
+let timer = null, running = false, turn = 0, began = 0, failures = 0, rescanned = 0, agentsSeen = '';
 
 function buildSections() {
   const main = byId('main');
@@ -90,6 +90,7 @@ function draw() {
 async function loop() {
   if (running) return;
   running = true;
+  began = performance.now();
   clearTimeout(timer);
   const { client } = app, own = ++turn;
   try {
@@ -122,10 +123,11 @@ function failed(error) {
   setStatus('bad', error.kind === 'silent' ? 'PMDA is away' : 'no connection');
 }
 
-// The next tick after the last one has ended; slower while it fails or nobody looks.
+// The next tick is as long after the begin of the last one, so that rates are over equal times; slower while it fails or nobody looks.
 function schedule() {
   clearTimeout(timer);
-  let wait = app.options.every * 1000;
+  const every = app.options.every * 1000;
+  let wait = Math.max(every / 2, every - (performance.now() - began));
   if (failures > 0) wait = failures === 1 ? 500 : Math.min(1000 * 2 ** Math.min(failures - 1, 4), LOOP.slowest);
   else if (document.hidden) wait = Math.max(wait, LOOP.hidden);
   timer = setTimeout(loop, wait);
@@ -152,11 +154,21 @@ function startClient() {
   showWhere();
 }
 
+// What the address names stays in sight while the sections above it get their content, until somebody moves.
+function holdSection() {
+  const node = location.hash && byId(location.hash.slice(1));
+  if (!node) return;
+  const hold = new ResizeObserver(() => node.scrollIntoView());
+  hold.observe(byId('main'));
+  for (const event of ['wheel', 'touchstart', 'pointerdown', 'keydown']) addEventListener(event, () => hold.disconnect(), { once: true, passive: true });
+}
+
 function start() {
   readOptions();
   Archive.read();
   buildHeader();
   buildSections();
+  holdSection();
   if (Archive.data) Archive.start();
   else startClient();
   applyTheme();

@@ -161,9 +161,9 @@ class Vector:
         for m in self.ask("metric", names=",".join(names))["metrics"]:
             if m.get("success", True):
                 self.meta[m["name"]] = m
+        begin = time.monotonic()
         for n in range(times):
-            if n:
-                time.sleep(pause)
+            time.sleep(max(0.0, begin + n * pause - time.monotonic()))
             answer = self.ask("fetch", names=",".join(names))
             for metric in answer["values"]:
                 for inst in metric["instances"]:

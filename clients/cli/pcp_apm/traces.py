@@ -144,7 +144,8 @@ def traces(reader, pattern, rows, failed, as_json):
                   joined(one.root.service, one.root.operation), trace=one.id, time=at_text(one.start), service=one.root.service, operation=one.root.operation,
                   names=sorted(one.services))
     if not as_json:
-        print(f"from {begin} to {end[11 if same else 0:]}: {seen.number} trace{'' if seen.number == 1 else 's'}", end="\n\n")
+        number = f"{seen.number} trace{'' if seen.number == 1 else 's'}"
+        print(f"from {begin} to {end[11 if same else 0:]}: {f'those of {number} that failed' if failed else number}", end="\n\n")
     table.show(as_json)
     if records.notes() and not as_json:
         print("", *records.notes(), sep="\n")

@@ -195,8 +195,10 @@ class Reader:
         elif self.archive:
             between = self.walked(metrics)
         else:
+            begin = time.monotonic()
             first = self.last([*metrics, UPTIME])
-            time.sleep(self.interval)
+            # From look to look: sources are read at steps of their own, of which as many are in each interval.
+            time.sleep(max(0.0, self.interval - (time.monotonic() - begin)))
             between = Between.live(first, self.last([*metrics, UPTIME]))
         return [between] * len(groups)
 

@@ -44,7 +44,7 @@ const JVM_METRICS = [
 const svc = (source, ...names) => names.map((n) => servicePrefix(source) + n);
 
 // A part of a chart: metrics whose sum is a line for each service (`of`), those of the service's pods or
-// processes (`pods`), or a gauge of processes that is added up to services (`gauge`).
+// processes (`pods`), or a gauge of processes that is added up to services (`gauge`). Services without any of `of` have `otherwise`.
 const CHARTS = [
   { id: 'calls', title: 'Calls', about: 'Java calls and Zorka spans a second', format: 'rate', kind: 'rate', parts: [
     { source: 'profiler', of: svc('profiler', 'count'), pods: ['apm.profiler.call.count'] },
@@ -59,13 +59,13 @@ const CHARTS = [
     { source: 'profiler', of: svc('profiler', 'suspend.time'), pods: ['apm.profiler.suspend.time'] },
     { source: 'dotnet', of: svc('dotnet', 'gc.pause.total'), pods: ['apm.dotnet.gc.pause.total'] },
     { source: 'jvm', of: svc('jvm', 'gc.pause.total'), pods: ['apm.jvm.gc.pause.total'] },
-    { source: 'mono', of: svc('mono', 'counter.gc.minor_gc_time', 'counter.gc.major_gc_time'),
+    { source: 'mono', of: svc('mono', 'gc.pause.total'), otherwise: svc('mono', 'counter.gc.minor_gc_time', 'counter.gc.major_gc_time'),
       pods: ['apm.mono.counter.gc.minor_gc_time', 'apm.mono.counter.gc.major_gc_time'] } ] },
   { id: 'gc', title: 'Garbage collections', about: 'a second, all generations', format: 'rate', kind: 'rate', parts: [
     { source: 'profiler', of: svc('profiler', 'gc.count'), pods: ['apm.profiler.gc.count'] },
     { source: 'dotnet', of: svc('dotnet', 'gc.count'), pods: ['apm.dotnet.gc.pause.count'] },
     { source: 'jvm', of: svc('jvm', 'gc.count'), pods: ['apm.jvm.gc.pause.count'] },
-    { source: 'mono', of: svc('mono', 'counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'),
+    { source: 'mono', of: svc('mono', 'gc.count'), otherwise: svc('mono', 'counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'),
       pods: ['apm.mono.counter.gc.minor_gc_collections', 'apm.mono.counter.gc.major_gc_collections'] } ] },
   { id: 'cpu', title: 'CPU', about: 'cores in use', format: 'cores', kind: 'rate', scale: 1e-9, parts: [
     { source: 'profiler', of: svc('profiler', 'cpu'), pods: ['apm.profiler.call.cpu'] },
@@ -108,7 +108,7 @@ const PROFILES = [
 
 // Names that each tick needs, whatever is on the screen: the charts have no gaps while one reads elsewhere.
 function standingMetrics() {
-  const charts = CHARTS.flatMap((chart) => chart.parts.flatMap((part) => [part.of, part.gauge].flat()));
+  const charts = CHARTS.flatMap((chart) => chart.parts.flatMap((part) => [part.of, part.otherwise, part.gauge].flat()));
   return [...new Set([...SELF_METRICS, ...AGENT_METRICS, ...serviceMetricNames(), ...charts.filter(Boolean), ...LTTNG_METRICS])];
 }
 

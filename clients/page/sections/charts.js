@@ -38,8 +38,10 @@ const Charts = {
     const read = (metric, instance) => (definition.kind === 'rate' ? values.rate(metric, instance) : values.base(metric, instance));
     const named = (metric) => (definition.percentile ? withPercentile(metric, this.percentile) : metric);
     for (const part of definition.parts) {
-      for (const metric of (part.of || []).map(named)) {
-        for (const name of values.now(metric).keys()) add(serviceKey(part.source, name), read(metric, name));
+      const own = new Set((part.of || []).map(named).flatMap((metric) => [...values.now(metric).keys()]));
+      for (const metric of (part.of || []).map(named)) for (const name of own) add(serviceKey(part.source, name), read(metric, name));
+      for (const metric of part.otherwise || []) {
+        for (const name of values.now(metric).keys()) if (!own.has(name)) add(serviceKey(part.source, name), read(metric, name));
       }
       if (part.gauge) {
         for (const instance of values.now(part.gauge).keys()) {

@@ -70,17 +70,20 @@ const History = {
   async lines(client, definition, seconds) {
     const parts = new Map();
     const longest = Math.max(seconds / HISTORY_LIMITS.samples * 3, 180);
-    const wanted = [];
+    const wanted = [], own = new Set();
     for (const part of definition.parts) {
       for (const metric of part.of || []) wanted.push([part, definition.percentile ? withPercentile(metric, Charts.percentile) : metric, false]);
+      for (const metric of part.otherwise || []) wanted.push([part, metric, false, true]);
       if (part.gauge) wanted.push([part, part.gauge, true]);
     }
-    for (const [part, metric, gauge] of wanted) {
+    for (const [part, metric, gauge, otherwise] of wanted) {
       const described = client.metrics.get(metric);
       if (!described) continue;
       const factor = unitFactor(described.units) * (definition.scale || 1);
       for (const [instance, line] of await pastValues(client, metric, seconds)) {
         const key = serviceKey(part.source, gauge ? serviceOfInstance(part.source, instance) : instance);
+        if (otherwise && own.has(key)) continue;
+        if (!otherwise) own.add(key);
         const points = described.sem === 'counter' ? pastRates(line, longest) : line;
         if (!parts.has(key)) parts.set(key, []);
         parts.get(key).push(points.map(([t, v]) => [t, v === null ? null : v * factor]));

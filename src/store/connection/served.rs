@@ -9,9 +9,12 @@ use crate::model::{MetricItem, RowItem, STACK_NAME, TableId};
 
 /// Slot of the row of the service.
 const SLOT: u32 = 0;
-/// Least time between two deliveries: the peers of a service write to the same row. Those that say
-/// something once a second deliver each time.
-const PACE: Duration = Duration::from_millis(900);
+/// Least time between two deliveries: the peers of a service write to the same row. It is a hundredth
+/// of the shortest interval that rates are looked at in: what is not delivered when a row is read is
+/// counted in the next interval.
+const PACE: Duration = Duration::from_millis(10);
+/// How often the peer is made a member again.
+const MEMBER: Duration = Duration::from_millis(900);
 
 /// The service of a peer, and what the peer has counted since the last delivery.
 #[derive(Debug)]
@@ -109,7 +112,7 @@ impl Connection {
             known: before.collect(),
             touched: false,
             next: self.now.monotonic,
-            member: self.now.monotonic + PACE,
+            member: self.now.monotonic + MEMBER,
         }));
         self.join_row(services.table, SLOT);
     }
@@ -194,14 +197,14 @@ impl Connection {
         }
     }
 
-    /// Adds what was counted to the row of the service, about once a second and at the end.
+    /// Adds what was counted to the row of the service, if the last time was not right before, and at the end.
     pub(super) fn deliver_service(&mut self, is_last: bool) {
         let now = self.now.monotonic;
         let (Some(mut served), Some(services)) = (self.served.take(), self.table.service) else {
             return;
         };
         if now >= served.member {
-            served.member = now + PACE;
+            served.member = now + MEMBER;
             self.join_row(services.table, SLOT);
         }
         if served.touched && (is_last || now >= served.next) {

@@ -109,7 +109,7 @@ fn sum(store: &Store, item: RowItem, key: &str) -> Option<u64> {
 }
 
 #[test]
-fn what_peers_add_is_delivered_each_second_and_at_the_end() {
+fn what_peers_add_is_delivered_soon_and_at_the_end() {
     let store = farm();
     let mut hens = ["a", "b"].map(|name| Hen::new(&store, name, flock("red", true)));
     assert_eq!(sum(&store, FLOCK_EGGS, "red"), Some(0));

@@ -1,0 +1,44 @@
+// The page at the addresses that docs/questions.md says, for qa/peers/questions/ask.py: a line of standard input is an address behind the
+// page's own (?..#..), empty for the same once more; a line of JSON is what the page shows there. questions.mjs PROXY
+import { createInterface } from 'node:readline';
+import { start, text, tick, until } from './browser.mjs';
+
+const [proxy] = process.argv.slice(2);
+const browser = await start();
+const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+page.setDefaultTimeout(120000);
+const wrong = [];
+page.on('pageerror', (error) => wrong.push(String(error.stack)));
+
+const shown = () => page.evaluate(() => {
+  const seen = (id) => { const box = document.getElementById(id).getBoundingClientRect(); return box.top < innerHeight && box.bottom > 100; };
+  const plain = (rows) => (rows || []).map((r) => Object.fromEntries(Object.entries(r).filter(([, v]) => v === null || typeof v !== 'object')));
+  const charts = Object.fromEntries([...app.lines].map(([id, { times, lines }]) => [id, { times, lines: Object.fromEntries([...lines].map(([key, values]) => [key, [...values]])) }]));
+  const branch = (node) => ({ name: node.name, total: node.total, children: [...(node.children?.values?.() || node.children || [])].map(branch) });
+  const dialog = document.querySelector('dialog .waterfall');
+  return {
+    at: app.values.time, moment: app.moment, sections: SECTIONS.map((s) => s.id).filter(seen),
+    agents: plain(Overview.agents), services: plain(Services.rows), jvms: plain(Jvm.rows), charts, lttng: plain(Lttng.rows),
+    stacks: Stacks.root ? branch(Stacks.root) : null,
+    rows: Object.fromEntries(['overview', 'services', 'stacks', 'traces', 'jvm', 'lttng', 'cost'].map((id) => [id, [...document.querySelectorAll('#' + id + ' tbody tr')].map((tr) => [...tr.cells].map((td) => td.innerText))])),
+    traces: [...Traces.store.traces.values()].map((t) => ({ id: t.id, ms: t.end - t.start, spans: t.spans.size, errors: t.errors, services: t.services.size })),
+    waterfall: dialog ? [...dialog.querySelectorAll('tbody tr:not(.wf-details)')].map((tr) => tr.innerText) : [],
+    lost: app.values.one('apm.self.memory.refused'), cpu: app.values.rate('apm.self.cpu.user') + app.values.rate('apm.self.cpu.sys'), resident: app.values.base('apm.self.memory.rss', ''),
+  };
+});
+
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line) {
+    const [query, hash] = line.replace(/^\?/, '').split('#');
+    const own = proxy === '-' ? '' : new URLSearchParams({ proxy, hostspec: 'local:', every: 2 }) + '&';
+    await page.goto('about:blank');
+    await page.goto('file://' + process.env.PAGE + '?' + own + query + (hash ? '#' + hash : ''));
+    await until(async () => ['live', 'archive'].includes(await text(page, '#status')));
+  }
+  if (proxy !== '-' && !line) {
+    const before = await tick(page);
+    await until(async () => (await tick(page)) > before);
+  }
+  console.log(JSON.stringify({ ...(await shown()), wrong }));
+}
+await browser.close();
