@@ -237,6 +237,11 @@ impl Peer {
 
     /// Adds 1 to the range of a value.
     pub fn count_range(&mut self, histogram: &Histogram, value: u64) {
+        self.count_ranges(histogram, value, 1);
+    }
+
+    /// The same for so many values of one range.
+    pub fn count_ranges(&mut self, histogram: &Histogram, value: u64, more: u64) {
         let Histogram { edges, item, names } = *histogram;
         let table = item.table();
         if self.sums.binds(table, &*self.to) {
@@ -245,7 +250,7 @@ impl Peer {
             }
         }
         let range = edges.partition_point(|edge| *edge <= value).saturating_sub(1);
-        self.row_add(u32::try_from(range).unwrap_or_default(), item, 1);
+        self.row_add(u32::try_from(range).unwrap_or_default(), item, more);
     }
 
     /// Sets a cell of a row, one that is no counter, to the bits of a value in the type of its metric. The

@@ -153,9 +153,9 @@ impl Locks {
 
     /// A flush has been read, or a part of it.
     pub(super) fn settle(&mut self, flush: Flush<'_>, peer: &mut Peer) {
-        for (edge, waits) in m::CONTENTION_EDGES.into_iter().zip(std::mem::take(&mut self.lengths))
-        {
-            (0..waits).for_each(|_| peer.count_range(&LENGTHS, edge));
+        let waits = std::mem::take(&mut self.lengths);
+        for (edge, waits) in m::CONTENTION_EDGES.into_iter().zip(waits).filter(|(_, n)| *n > 0) {
+            peer.count_ranges(&LENGTHS, edge, waits);
         }
         let name = |frames: &Innermost| waiting(frames.iter().copied(), flush.names).map(site);
         self.sites.settle(&LAYOUT, flush, name, peer);

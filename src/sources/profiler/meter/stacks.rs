@@ -193,8 +193,8 @@ impl Stacks {
         }
     }
 
-    /// Frees memory of an idle connection, or makes room for other stacks: keeps only nodes that are on a thread's stack or have
-    /// unreported time.
+    /// Frees memory of an idle connection, or makes room for other stacks: keeps only nodes that are on a
+    /// thread's stack or have unreported time.
     pub(crate) fn shrink(&mut self, peer: &mut Peer) {
         self.threads.retain(|t| !t.is_idle());
         let nodes = self.threads.iter().flat_map(Thread::nodes);
