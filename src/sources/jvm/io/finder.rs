@@ -190,16 +190,10 @@ impl Shared {
         }
         let absence = Absence::of(located, start, uid)?;
         Some(match &located.library {
-            // Between fork and exec a child has what its parent has mapped.
-            _ if absence == Absence::Other => return None,
             // Its region may not be there yet.
-            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => {
-                return Some(Access::Waits);
-            }
+            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => Access::Waits,
             // A child that goes on after fork has the memory of its parent, and none of its threads. A JVM has several.
-            Some(_) if absence.is_private() && glance.stat().threads == 1 => {
-                return Some(Access::Waits);
-            }
+            Some(_) if absence.is_private() && glance.stat().threads == 1 => Access::Waits,
             Some(library) if absence.is_private() && self.reads_memory() => {
                 // So has it in memory.
                 if look < STARTED {
