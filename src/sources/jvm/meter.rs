@@ -296,6 +296,8 @@ impl Meter {
     }
 
     fn hide(&mut self, peer: &mut Peer) {
+        // A pause that comes meanwhile may be long ago when it is read again.
+        self.longest = Longest::default();
         if self.told.figures.is_none() {
             return;
         }

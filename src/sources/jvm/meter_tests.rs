@@ -154,6 +154,37 @@ fn what_is_no_longer_read_is_not_shown_as_if_it_were() {
     assert_eq!((values, rows), read);
 }
 
+/// Adds to a number of a region.
+fn raise(region: &mut [u8], counter: &str, more: i64) {
+    let name = memchr::memmem::find(region, format!("{counter}\0").as_bytes()).unwrap();
+    let entry = name - 20;
+    let data: [u8; 4] = region[entry + 16..entry + 20].try_into().unwrap();
+    let at = entry + usize::try_from(i32::from_le_bytes(data)).unwrap();
+    let value = i64::from_le_bytes(region[at..at + 8].try_into().unwrap()) + more;
+    region[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+#[test]
+fn a_pause_while_nothing_was_read_is_not_of_the_last_minute() {
+    let (_, mut region, _) =
+        captures().into_iter().find(|(file, ..)| file.contains("jdk17-g1-loaded")).unwrap();
+    let (mut meter, mut seen) = shown(&region, false);
+    let mut collect = || {
+        raise(&mut region, "sun.gc.collector.0.invocations", 2);
+        raise(&mut region, "sun.gc.collector.0.time", 6_000_000_000);
+        region.clone()
+    };
+    meter.read(&collect(), SECOND, &mut seen);
+    assert_eq!(value(&seen, "gc.pause.max"), json!(3_000_000_000_u64));
+    meter.unread(State::new(Stage::Refused, "its performance data cannot be read"));
+    meter.tick(&mut seen);
+    let hour = Duration::from_secs(3600);
+    meter.read(&collect(), hour, &mut seen);
+    assert_eq!(value(&seen, "gc.pause.max"), Json::Null, "it may have been an hour ago");
+    meter.read(&collect(), hour + SECOND, &mut seen);
+    assert_eq!(value(&seen, "gc.pause.max"), json!(3_000_000_000_u64));
+}
+
 #[test]
 fn a_program_that_replaces_another_one_has_its_own_processor_time() {
     let before = Some((9, 4));

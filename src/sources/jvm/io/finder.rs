@@ -39,8 +39,6 @@ pub(super) enum Access {
 /// A JVM as it was reported: one that has changed is reported again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// Name of the main thread.
-    comm: Vec<u8>,
     owner: String,
     program: Program,
     /// Why it is not read; empty: it is.
@@ -136,9 +134,9 @@ impl Finder {
 
 impl Shared {
     /// A look has come back in time.
-    fn looked(&self, who: Who, comm: Vec<u8>, access: Access) {
+    fn looked(&self, who: Who, access: Access) {
         let (pid, start, why) = (who.pid, who.start, access.why().to_owned());
-        let shown = Shown { comm, owner: who.owner.clone(), program: access.program(&who), why };
+        let shown = Shown { owner: who.owner.clone(), program: access.program(&who), why };
         if matches!(access, Access::Kept(_)) {
             // What was open is here, if nobody has taken it yet.
             self.reports.tell_again(pid, start, shown, |before| Found {
@@ -190,16 +188,10 @@ impl Shared {
         }
         let absence = Absence::of(located, start, uid)?;
         Some(match &located.library {
-            // Between fork and exec a child has what its parent has mapped.
-            _ if absence == Absence::Other => return None,
             // Its region may not be there yet.
-            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => {
-                return Some(Access::Waits);
-            }
+            _ if matches!(absence, Absence::NoFile { .. }) && look < STARTED => Access::Waits,
             // A child that goes on after fork has the memory of its parent, and none of its threads. A JVM has several.
-            Some(_) if absence.is_private() && glance.stat().threads == 1 => {
-                return Some(Access::Waits);
-            }
+            Some(_) if absence.is_private() && glance.stat().threads == 1 => Access::Waits,
             Some(library) if absence.is_private() && self.reads_memory() => {
                 // So has it in memory.
                 if look < STARTED {
@@ -250,11 +242,11 @@ impl host::Finder for Finder {
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
-        // A list of mapped files costs much, and a program that has the same name has the same files.
+        // A list of mapped files costs much: that of a program which has shown none of ours is seldom read again.
         if visit.settled {
             return host::Look::default();
         }
-        let (pid, start, comm) = (glance.pid(), glance.stat().start, glance.stat().comm.clone());
+        let (pid, start) = (glance.pid(), glance.stat().start);
         let process = glance.process();
         let shared = Arc::clone(&self.0);
         let none = |shared: Arc<Shared>| {
@@ -279,7 +271,7 @@ impl host::Finder for Finder {
             Access::Open(_) | Access::Kept(_) => Interest::Seldom,
             Access::Closed(_) => Interest::Often,
         };
-        let report = Box::new(move || shared.looked(who, comm, access));
+        let report = Box::new(move || shared.looked(who, access));
         host::Look { interest, report: Some(report) }
     }
 

@@ -43,7 +43,7 @@ impl Scene {
     }
 
     fn found(&self, pid: u32, access: Access) {
-        self.finder.0.looked(who(pid, 7), Vec::new(), access);
+        self.finder.0.looked(who(pid, 7), access);
     }
 
     /// The reading has come back: returns how many were found, and whether some were not taken.
@@ -77,7 +77,7 @@ fn what_ends_while_a_reading_hangs_is_not_shown_for_ever() {
         scene.finder.gone(pid, 7);
     }
     // An id that is used again.
-    scene.finder.0.looked(who(100, 8), Vec::new(), off());
+    scene.finder.0.looked(who(100, 8), off());
     let (found, full) = scene.reads();
     assert!((1..=limits::REPORTS).contains(&found), "{found}");
     assert!(!full, "there was room for all that are there");
@@ -135,7 +135,7 @@ fn a_region_that_waits_is_not_lost() {
     let opens = || Access::Open(Region::of(File::open(&path).unwrap(), "file", file));
     scene.found(5, opens());
     // Its user has a name by now.
-    scene.finder.0.looked(kept("www-data"), Vec::new(), Access::Kept(file));
+    scene.finder.0.looked(kept("www-data"), Access::Kept(file));
     assert_eq!(scene.reads(), (1, false));
     assert_eq!((scene.shown().len(), scene.store.count(m::STATE)), (1, 3), "it is read");
     assert_eq!(scene.store.text(m::OWNER).unwrap(), "www-data");
@@ -143,12 +143,12 @@ fn a_region_that_waits_is_not_lost() {
     scene.finder.gone(5, 7);
     scene.reads();
     scene.store.log_mut().values.clear();
-    scene.finder.0.looked(who(5, 8), Vec::new(), opens());
+    scene.finder.0.looked(who(5, 8), opens());
     scene.finder.gone(5, 8);
     assert_eq!(scene.reads(), (1, false));
     assert_eq!((scene.shown(), scene.store.count(m::STATE)), (vec![], 6));
     // What was open for a look that is told late is not open any more.
-    scene.finder.0.looked(kept("root"), Vec::new(), Access::Kept(file));
+    scene.finder.0.looked(kept("root"), Access::Kept(file));
     assert_eq!(scene.reads(), (0, false));
     std::fs::remove_file(&path).unwrap();
 }

@@ -79,21 +79,17 @@ pub(crate) enum Absence {
     NoFile { uid: u32 },
     /// A virtual machine that has no such data.
     OpenJ9,
-    /// The mapping is that of the process whose child this is.
-    Other,
 }
 
 impl Absence {
-    /// Of a process of user `uid` whose map shows this. `None`: it has a region, or is no JVM.
+    /// Of a process of user `uid` whose map shows this. `None`: it has a region, or is no JVM, or none yet.
     pub(crate) fn of(located: &Located, start: Start<'_>, uid: u32) -> Option<Self> {
         if located.openj9 {
             return Some(Self::OpenJ9);
         }
-        if located.area.is_some() {
+        // Between fork and exec a child has what its parent has mapped.
+        if located.area.is_some() || located.other {
             return None;
-        }
-        if located.other {
-            return Some(Self::Other);
         }
         located.library.as_ref()?;
         let (mut data, mut shared) = (true, true);
@@ -134,7 +130,6 @@ impl Display for Absence {
                 );
             }
             Self::OpenJ9 => "OpenJ9 has no performance data of this kind",
-            Self::Other => "its performance data is that of another process",
         })
     }
 }

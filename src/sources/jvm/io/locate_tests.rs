@@ -193,7 +193,7 @@ fn other_reasons() {
     };
     let of = |located: &Located| Absence::of(located, Start::default(), 0);
     assert_eq!(of(&Located { area: Some(mapping), ..hotspot() }), None);
-    assert_eq!(of(&Located { other: true, ..hotspot() }), Some(Absence::Other));
+    assert_eq!(of(&Located { other: true, ..hotspot() }), None);
     assert_eq!(of(&Located { openj9: true, ..hotspot() }), Some(Absence::OpenJ9));
     assert_eq!(of(&Located::default()), None);
 }
@@ -216,7 +216,6 @@ fn absences_have_words() {
             "it keeps no performance data (-XX:-UsePerfData): start it without that option",
         ),
         (Absence::OpenJ9, "OpenJ9 has no performance data of this kind"),
-        (Absence::Other, "its performance data is that of another process"),
     ] {
         assert_eq!(reason.to_string(), words);
     }

@@ -141,7 +141,6 @@ fn cut_or_changed_anywhere_it_is_harmless() {
 
 /// The memory of this process, which is no JVM.
 #[test]
-#[cfg(feature = "agent")]
 fn a_library_that_the_c_library_has_loaded() {
     let maps = std::fs::read("/proc/self/maps").unwrap();
     let text = String::from_utf8_lossy(&maps);
