@@ -131,8 +131,8 @@ impl Discovery {
             }
             Some(Ok(None)) => {}
             Some(Ok(Some((pid, looks)))) => self.warn(&format!(
-                "process {pid} does not answer: {looks} looks wait, and other processes of their users \
-                 are not looked at"
+                "process {pid} does not answer in time: {looks} looks wait, and other processes of \
+                 their users are not looked at"
             )),
             Some(Err(e)) => self.warn(&format!("/proc cannot be read: {e}")),
         }

@@ -420,7 +420,7 @@ impl host::Finder for Finder {
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
-        // A list of mapped files costs much, and a program that has the same name has the same files.
+        // A list of mapped files costs much: that of a program which has shown none of ours is seldom read again.
         if visit.settled {
             return host::Look::default();
         }
