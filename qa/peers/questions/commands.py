@@ -3,6 +3,7 @@
 import csv
 import re
 
+from answers import checks_in
 from play import SLOW, SLOW_CALL
 from truth import KNOWN, MB, PREFIX, SHARES, waited, within
 
@@ -22,15 +23,7 @@ def plain(name):
 
 
 CHECKS = {}
-
-
-def check(question, *of):
-    """The check of a row: yields (what, got, true) and, of numbers, what else they may differ by."""
-    def kept(function):
-        for one in of or ("all",):
-            CHECKS[question, one] = function
-        return function
-    return kept
+check = checks_in(CHECKS)
 
 
 @check("Who is connected?")
