@@ -108,17 +108,17 @@ def page_heap(s, t):
     yield "heap, limit", *numbers([one["heap"], one["most"]], [KNOWN.jvm["heap"], 96 * MB])
 
 
-@click("Which exception?", ".NET")
+@click("How many exceptions are thrown?", ".NET")
 def page_exceptions(s, t):
     yield "thrown", chart(s, t, "exceptions", "dotnet|webshop"), t.rate("dotnet", "thrown")
 
 
-@click("Which exception?", "Zorka")
+@click("How many exceptions are thrown?", "Zorka")
 def page_zorka_exceptions(s, t):
     yield "thrown", chart(s, t, "exceptions", "zorka|billing"), t.rate("zorka", "exceptions")
 
 
-@click("Which method throws?", "Mono")
+@click("How many exceptions are thrown?", "Mono")
 def page_mono_exceptions(s, t):
     yield "thrown", chart(s, t, "exceptions", "mono|area.exe"), t.mono("area", lambda one: one["thrown"] + one["rethrown"])
 
