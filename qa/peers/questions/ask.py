@@ -218,9 +218,10 @@ def past(page, archive):
 
 if __name__ == "__main__":
     pids = read("mono.out").split("\n")[0].split()[1:]
-    jvm = int(os.environ["JVM_PID"])
-    KNOWN.cpu, KNOWN.rss = Processor({"area": int(pids[0]), "stream": int(pids[1]), "jvm": jvm, "pmda": int(os.environ["PMDA_PID"])}), Resident(int(os.environ["PMDA_PID"]))
+    pmda = int(os.environ["PMDA_PID"])
     KNOWN.jvm = json.loads(read("jvm.known"))
+    KNOWN.cpu = Processor({"area": int(pids[0]), "stream": int(pids[1]), "jvm": KNOWN.jvm["pid"], "pmda": pmda})
+    KNOWN.rss = Resident(pmda)
     if sys.argv[1] == "live":
         KNOWN.cpu.start()
         live(sys.argv[2], sys.argv[3])

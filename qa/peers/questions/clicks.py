@@ -162,7 +162,7 @@ def page_lost(s, t):
 @click("Which events?", "LTTng")
 def page_events(s, t):
     yield "in sight", "lttng" in s["sections"], True
-    rows = {tuple(cells[:2]): cells for cells in s["rows"]["lttng"] if len(cells) > 4}
+    rows = {tuple(cells[:2]): cells for cells in s["events"] if len(cells) > 4}
     yield "class", ("shophost/shop", "shop:request") in rows, True
     if t.live:
         yield "events", float(rows["shophost/shop", "shop:request"][2].split("/")[0]), t.rate("lttng", "requests")
