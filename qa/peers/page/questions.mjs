@@ -17,13 +17,13 @@ const shown = () => page.evaluate(() => {
   const branch = (node) => ({ name: node.name, total: node.total, children: [...(node.children?.values?.() || node.children || [])].map(branch) });
   const dialog = document.querySelector('dialog .waterfall');
   return {
-    at: app.values.time, moment: app.moment, sections: SECTIONS.map((s) => s.id).filter(seen),
+    moment: app.moment, sections: SECTIONS.map((s) => s.id).filter(seen),
     agents: plain(Overview.agents), services: plain(Services.rows), jvms: plain(Jvm.rows), charts, lttng: plain(Lttng.rows),
     stacks: Stacks.root ? branch(Stacks.root) : null,
-    rows: Object.fromEntries(['overview', 'services', 'stacks', 'traces', 'jvm', 'lttng', 'cost'].map((id) => [id, [...document.querySelectorAll('#' + id + ' tbody tr')].map((tr) => [...tr.cells].map((td) => td.innerText))])),
-    traces: [...Traces.store.traces.values()].map((t) => ({ id: t.id, ms: t.end - t.start, spans: t.spans.size, errors: t.errors, services: t.services.size })),
+    events: [...document.querySelectorAll('#lttng tbody tr')].map((tr) => [...tr.cells].map((td) => td.innerText)),
+    traces: [...Traces.store.traces.values()].map((t) => ({ id: t.id, ms: t.end - t.start })),
     waterfall: dialog ? [...dialog.querySelectorAll('tbody tr:not(.wf-details)')].map((tr) => tr.innerText) : [],
-    lost: app.values.one('apm.self.memory.refused'), cpu: app.values.rate('apm.self.cpu.user') + app.values.rate('apm.self.cpu.sys'), resident: app.values.base('apm.self.memory.rss', ''),
+    resident: app.values.base('apm.self.memory.rss', ''),
   };
 });
 

@@ -4,6 +4,52 @@ import re
 
 from truth import PREFIX, stamp
 
+TOLERANCE = 0.02
+
+
+def checks_in(table):
+    """A decorator of checks: those of a question, for each runtime that it is of, are in the table. A check yields (what, got, true) and, of numbers,
+    what else they may differ by."""
+    def check(question, *of):
+        def kept(function):
+            for one in of or ("all",):
+                table[question, one] = function
+            return function
+        return kept
+    return check
+
+
+def code(cell):
+    """What is between backquotes, of a cell that has one such."""
+    found = re.findall(r"`([^`]*)`", cell)
+    return found[0] if len(found) == 1 else None
+
+
+def differs(got, true, rounded=0.0, more=0.0):
+    """How far a number is from the truth, and whether that is near enough. All else is equal or not."""
+    if isinstance(true, float) or isinstance(got, float):
+        error = abs(got - true)
+        return error / abs(true) if true else error, error <= TOLERANCE * abs(true) + max(more, rounded)
+    return 0.0 if got == true else 1.0, got == true
+
+
+def judged(function, answer, truth):
+    """(what is wrong, the largest error of a number)."""
+    best = None
+    for one in [truth.at(*window) for window in answer.windows] if truth.live else [truth]:
+        wrong, worst = [], 0.0
+        try:
+            for what, got, true, *more in function(answer, one):
+                error, good = differs(got, true, answer.rounded, *more)
+                worst = max(worst, error if good and not more else 0)
+                if not good:
+                    wrong.append(f"{what}: {got}, not {true}")
+        except (LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
+            wrong.append(f"{type(error).__name__}: {error}")
+        if best is None or (len(wrong), worst) < (len(best[0]), best[1]):
+            best = wrong, worst
+    return best
+
 
 class Answer:
     """The output of a command, and of the same with lines of JSON. at: when it had ended."""

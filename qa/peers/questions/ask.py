@@ -18,13 +18,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
-from answers import Answer  # noqa: E402
+from answers import Answer, code, judged  # noqa: E402
 from clicks import CLICKS, PANELS, Page, boards, clicked  # noqa: E402
 from commands import CHECKS  # noqa: E402
 from truth import D, KNOWN, Processor, Resident, Truth, details, read  # noqa: E402
 
 PATIENCE = float(os.environ.get("APM_PATIENCE", 120))
-TOLERANCE = 0.02
 
 
 def rows_of(page, *heads):
@@ -44,38 +43,6 @@ def rows_of(page, *heads):
     if not found:
         sys.exit(f"{page} has no table of {heads}")
     return found
-
-
-def code(cell):
-    """What is between backquotes, of a cell that has one such."""
-    found = re.findall(r"`([^`]*)`", cell)
-    return found[0] if len(found) == 1 else None
-
-
-def differs(got, true, rounded=0.0, more=0.0):
-    """How far a number is from the truth; `None`: not at all. All else is equal or not."""
-    if isinstance(true, float) or isinstance(got, float):
-        error = abs(got - true)
-        return error / abs(true) if true else error, error <= TOLERANCE * abs(true) + max(more, rounded)
-    return 0.0 if got == true else 1.0, got == true
-
-
-def judged(function, answer, truth):
-    """(what is wrong, the largest error of a number)."""
-    best = None
-    for one in [truth.at(*window) for window in answer.windows] if truth.live else [truth]:
-        wrong, worst = [], 0.0
-        try:
-            for what, got, true, *more in function(answer, one):
-                error, good = differs(got, true, answer.rounded, *more)
-                worst = max(worst, error if good and not more else 0)
-                if not good:
-                    wrong.append(f"{what}: {got}, not {true}")
-        except (LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
-            wrong.append(f"{type(error).__name__}: {error}")
-        if best is None or (len(wrong), worst) < (len(best[0]), best[1]):
-            best = wrong, worst
-    return best
 
 
 def run(command):
@@ -208,8 +175,8 @@ def live(page, archive):
     table = checked(rows_of(page, "page", "Grafana"))
     browser = Page(os.environ["PAGE"], os.environ["WEB"])
     beside = ThreadPoolExecutor(2)
-    showing = beside.submit(clicked, table, browser, truth, until, code, judged)
-    grafana = beside.submit(boards, table, truth, until, code, judged)
+    showing = beside.submit(clicked, table, browser, truth, until)
+    grafana = beside.submit(boards, table, truth, until)
     with ThreadPoolExecutor(int(os.environ.get("APM_ASK", 4))) as pool:
         # What is in memory only comes first.
         answers = list(pool.map(lambda one: asked(*one, truth, until), sorted(wanted.items(), key=lambda one: "trace" not in one[0])))
@@ -234,8 +201,7 @@ def past(page, archive):
     KNOWN.cpu.seen = {name: list(map(tuple, seen)) for name, seen in truth.window["cpu"].items()}
     # With the day: a test may run over midnight.
     clock = lambda at: time.strftime('"@%Y-%m-%d %H:%M:%S"', time.gmtime(at))
-    found = {}
-    made = {}
+    found, made = {}, {}
     for command, rows in wanted.items():
         line = command.replace("ARCHIVE", archive).replace("@10:42", clock(truth.begin)).replace("@10:43", clock(truth.end))
         made.setdefault(line.replace("-t 1m ", f"-t {truth.seconds:.0f}s "), {}).update(rows)
@@ -244,7 +210,7 @@ def past(page, archive):
             found.update(one)
     table = rows_of(page, "page", "Grafana")
     browser = Page(os.environ["PAST"], "-")
-    clicks = clicked(table, browser, truth, time.monotonic() + 5, code, judged)
+    clicks = clicked(table, browser, truth, time.monotonic() + PATIENCE / 2)
     browser.end()
     told(order, found, "past")
     told(table, clicks, "page of the past")
@@ -252,9 +218,10 @@ def past(page, archive):
 
 if __name__ == "__main__":
     pids = read("mono.out").split("\n")[0].split()[1:]
-    jvm = int(os.environ["JVM_PID"])
-    KNOWN.cpu, KNOWN.rss = Processor({"area": int(pids[0]), "stream": int(pids[1]), "jvm": jvm, "pmda": int(os.environ["PMDA_PID"])}), Resident(int(os.environ["PMDA_PID"]))
+    pmda = int(os.environ["PMDA_PID"])
     KNOWN.jvm = json.loads(read("jvm.known"))
+    KNOWN.cpu = Processor({"area": int(pids[0]), "stream": int(pids[1]), "jvm": KNOWN.jvm["pid"], "pmda": pmda})
+    KNOWN.rss = Resident(pmda)
     if sys.argv[1] == "live":
         KNOWN.cpu.start()
         live(sys.argv[2], sys.argv[3])

@@ -7,31 +7,15 @@ import subprocess
 import sys
 import time
 
-from answers import Seen
+from answers import Seen, checks_in, code, judged
 from commands import AGENTS, here, plain
 from play import SLOW, SLOW_CALL
 from truth import D, KNOWN, MB, PREFIX, details, waited, within
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLICKS, PANELS = {}, {}
-
-
-def click(question, *of):
-    """The check of what the page shows, as `check`."""
-    def kept(function):
-        for one in of or ("all",):
-            CLICKS[question, one] = function
-        return function
-    return kept
-
-
-def panel(question, *of):
-    """The check of a panel's queries: [{name: newest value}] of each, as `check`."""
-    def kept(function):
-        for one in of or ("all",):
-            PANELS[question, one] = function
-        return function
-    return kept
+# What the page shows; and of a panel's queries {name: newest value} of each.
+click, panel = checks_in(CLICKS), checks_in(PANELS)
 
 
 def of_service(s, name):
@@ -124,17 +108,17 @@ def page_heap(s, t):
     yield "heap, limit", *numbers([one["heap"], one["most"]], [KNOWN.jvm["heap"], 96 * MB])
 
 
-@click("Which exception?", ".NET")
+@click("How many exceptions are thrown?", ".NET")
 def page_exceptions(s, t):
     yield "thrown", chart(s, t, "exceptions", "dotnet|webshop"), t.rate("dotnet", "thrown")
 
 
-@click("Which exception?", "Zorka")
+@click("How many exceptions are thrown?", "Zorka")
 def page_zorka_exceptions(s, t):
     yield "thrown", chart(s, t, "exceptions", "zorka|billing"), t.rate("zorka", "exceptions")
 
 
-@click("Which method throws?", "Mono")
+@click("How many exceptions are thrown?", "Mono")
 def page_mono_exceptions(s, t):
     yield "thrown", chart(s, t, "exceptions", "mono|area.exe"), t.mono("area", lambda one: one["thrown"] + one["rethrown"])
 
@@ -178,7 +162,7 @@ def page_lost(s, t):
 @click("Which events?", "LTTng")
 def page_events(s, t):
     yield "in sight", "lttng" in s["sections"], True
-    rows = {tuple(cells[:2]): cells for cells in s["rows"]["lttng"] if len(cells) > 4}
+    rows = {tuple(cells[:2]): cells for cells in s["events"] if len(cells) > 4}
     yield "class", ("shophost/shop", "shop:request") in rows, True
     if t.live:
         yield "events", float(rows["shophost/shop", "shop:request"][2].split("/")[0]), t.rate("lttng", "requests")
@@ -211,7 +195,7 @@ class Page:
         self.asked.wait()
 
 
-def clicked(table, page, truth, until, code, judged):
+def clicked(table, page, truth, until):
     """{row: (what is wrong, error)} of the clicks of a table."""
     found, addresses = {}, {}
     for row, cells in table.items():
@@ -241,8 +225,6 @@ def clicked(table, page, truth, until, code, judged):
                 details(f"page {address} {row}: {found[row][0]}")
     return found
 
-
-# Asking.
 
 @panel("Who is connected, and who is gone?")
 def board_agents(p, t):
@@ -328,7 +310,7 @@ def board_lost(p, t):
     yield "discarded", one_of(p[0], "shophost/shop"), 0.0
 
 
-def boards(table, truth, until, code, judged):
+def boards(table, truth, until):
     """{row: (what is wrong, error)} of the panels of a table, as the data source PCP Vector reads them."""
     sys.path.insert(0, os.path.join(HERE, ".."))
     import grafana

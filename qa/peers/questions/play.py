@@ -279,7 +279,7 @@ def jvm():
     some(-1)
     spaces = [known[f"sun.gc.generation.{g}.space.{s}.used"] for g in (0, 1) for s in range(3) if f"sun.gc.generation.{g}.space.{s}.used" in known]
     with open(f"{D}/jvm.known", "w", encoding="utf-8") as file:
-        json.dump({"pid": pid, "heap": sum(spaces), "limits": {k: v for k, v in known.items() if k.endswith("maxCapacity")}, "all": known}, file)
+        json.dump({"pid": pid, "heap": sum(spaces), "all": known}, file)
     print("ready", flush=True)
     count = each_beat("jvm", some)
     told("jvm", count, EACH["jvm"])

@@ -96,10 +96,10 @@ class Processor(threading.Thread):
 
     def __init__(self, pids):
         super().__init__(daemon=True)
-        self.pids, self.seen, self.ended = pids, {name: [] for name in pids}, False
+        self.pids, self.seen = pids, {name: [] for name in pids}
 
     def run(self):
-        while not self.ended:
+        while True:
             for name, pid in self.pids.items():
                 try:
                     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
