@@ -110,7 +110,8 @@ def dotnet_stacks(a, t):
 @check("Which method takes the time?", "Mono")
 def mono_methods(a, t):
     rows = {re.sub(r"[(\[ ].*", "", name).replace(":", "."): float(cells["self"]) for name, cells in a.report().items() if cells["self"] != "N/A"}
-    yield "Hot has the most", max((name for name in rows if name.startswith("Shop.")), key=rows.get), "Shop.Hot"
+    # Mono's sampler has few ticks of work of 40 ms, or none, so some ms a second are chance: the figures are 103's work.
+    yield "none has more than Hot", rows["Shop.Hot"], max(spent for name, spent in rows.items() if name.startswith("Shop.")), 5
 
 
 @check("Called from where?", "Java, Zorka")
