@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use bytes::BytesMut;
 
 use super::metrics::{LINE, LINES, METRICS, MISSED, SPEED, TEXT, TRACK_LAPS, TRACKS, TRACKS_MAX};
-use crate::contract::{Control, EventParam, Identity, Peer, Rate, Service, Session, SessionError};
+use crate::contract::{Control, Identity, Peer, Rate, Service, Session, SessionError};
 use crate::events::flags;
 use crate::model::Now;
 
@@ -89,7 +89,7 @@ impl Toy {
             }
             Some(("lap", track)) if !track.contains(char::is_whitespace) => self.lap(track, peer),
             _ if self.records.allows(now.wall, Rate::step(RECORDS_A_SECOND)) => {
-                peer.event(LINE, now.wall, flags::POINT, &[EventParam::text(TEXT, text)]);
+                peer.record(LINE, now.wall, flags::POINT, |record| record.text(TEXT, text));
             }
             _ => peer.add(MISSED, 1),
         }

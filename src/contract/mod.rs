@@ -24,6 +24,7 @@ mod longest;
 mod peer;
 mod rate;
 mod recipient;
+mod record;
 mod recorded;
 mod rows;
 mod session;
@@ -33,9 +34,8 @@ mod update;
 pub use peer::{Peer, PeerMaker};
 pub use rate::Rate;
 pub use recipient::{Held, Recipient, Refusal};
+pub use record::{Params, Record};
 pub use recorded::{Log, Recorded, RecordedEvent};
 pub use rows::{Histogram, NewRow};
 pub use session::{Session, SessionError};
-pub use update::{
-    Control, EventParam, EventValue, Identity, ParamId, SampleValue, Service, Update,
-};
+pub use update::{Control, Identity, ParamId, SampleValue, Service, Update};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::rows::bind_of_process;
 use super::sums::{Change, Sums};
 use super::{
-    Control, EventParam, Held, Histogram, Identity, NewRow, ParamId, Recipient, Refusal,
-    SampleValue, Update,
+    Control, Held, Histogram, Identity, NewRow, ParamId, Recipient, Record, Refusal, SampleValue,
+    Update,
 };
 use crate::events::{Batch, Later};
 use crate::model::{
@@ -298,17 +298,29 @@ impl Peer {
 
 /// Records of events.
 impl Peer {
-    /// One event with typed parameters. Its record reaches the stream when the session's call ends. Where a
-    /// peer may cause many, [`Rate`](super::Rate) says which ones have a record.
+    /// One event with the parameters that `write` adds. Its record reaches the stream when the session's call
+    /// ends. Where a peer may cause many, [`Rate`](super::Rate) says which ones have a record.
     #[inline]
-    pub fn event(
+    pub fn record(
         &mut self,
         kind: EventKindId,
         stamp: Stamp,
         flags: u32,
-        params: &[EventParam<'_>],
+        write: impl FnOnce(&mut Record<'_>),
     ) {
-        self.tell(Update::Event { kind, stamp, flags, params });
+        let mut write = Some(write);
+        self.to.record(kind, &mut |batch, params| {
+            batch.record(stamp, flags);
+            if let Some(write) = write.take() {
+                write(&mut Record::newest(batch, params));
+            }
+        });
+    }
+
+    /// The newest record of a batch that the source keeps, for [`Self::append`].
+    #[must_use]
+    pub fn newest<'r>(&'r self, batch: &'r mut Batch) -> Record<'r> {
+        Record::newest(batch, &*self.to)
     }
 
     /// The parameter metric and its type, for records that the source packs itself; `None` if there is no

@@ -1,8 +1,8 @@
 //! Where a [`Peer`](super::Peer) leads: the store, or what a test looks at.
 
-use super::{Control, ParamId, Update};
+use super::{Control, Params, Update};
 use crate::events::{Batch, Later};
-use crate::model::{Departure, EventKindId, Now, Pmid, TableId, ValueType};
+use crate::model::{Departure, EventKindId, Now, TableId};
 
 /// Bytes that a session uses, counted by the capacities of its collections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,12 +26,12 @@ pub enum Refusal {
 /// Receives what a session says of one peer. Each method is told at that of
 /// [`Peer`](super::Peer) with its name.
 #[expect(missing_docs, reason = "they are those of Peer")]
-pub trait Recipient: Send {
+pub trait Recipient: Params + Send {
     /// Applies what is said by a method of [`Peer`](super::Peer) that has no counterpart here.
     fn update(&mut self, update: Update<'_>);
     /// Cells of a row of a table, and the one that ranks the rows.
     fn row_cells(&self, table: TableId) -> (u16, u16);
-    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)>;
+    fn record(&mut self, kind: EventKindId, write: &mut dyn FnMut(&mut Batch, &dyn Params));
     fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch>;
     fn append(&mut self, kind: EventKindId, records: &mut Batch);
     fn keeps(&self, kind: EventKindId, own: usize, shared: usize) -> bool;

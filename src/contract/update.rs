@@ -77,8 +77,6 @@ pub enum Update<'a> {
     RowUnset { slot: u32, item: RowItem },
     FreeRows { table: TableId },
     ForgetRows { table: TableId },
-
-    Event { kind: EventKindId, stamp: Stamp, flags: u32, params: &'a [EventParam<'a>] },
 }
 
 /// A value of [`Peer::sample`](super::Peer::sample).
@@ -111,15 +109,6 @@ impl std::fmt::Debug for SampleValue {
     }
 }
 
-/// A parameter of [`Peer::event`](super::Peer::event).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EventParam<'a> {
-    /// The parameter.
-    pub id: ParamId,
-    /// Its value.
-    pub value: EventValue<'a>,
-}
-
 /// Identifies a parameter of event records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamId {
@@ -129,27 +118,10 @@ pub enum ParamId {
     Slot(u32),
 }
 
-impl<'a> EventParam<'a> {
-    /// A number, for one of the source's parameters.
-    #[must_use]
-    pub const fn number(item: ParamItem, value: u64) -> Self {
-        Self { id: ParamId::Item(item), value: EventValue::Number(value) }
+impl From<ParamItem> for ParamId {
+    fn from(item: ParamItem) -> Self {
+        Self::Item(item)
     }
-
-    /// A text, for one of the source's parameters.
-    #[must_use]
-    pub const fn text(item: ParamItem, value: &'a str) -> Self {
-        Self { id: ParamId::Item(item), value: EventValue::Text(value) }
-    }
-}
-
-/// The value of an event parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum EventValue<'a> {
-    /// A number, of the type that the parameter has.
-    Number(u64),
-    /// A text.
-    Text(&'a str),
 }
 
 /// A request from a user to one peer.

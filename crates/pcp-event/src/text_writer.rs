@@ -1,6 +1,7 @@
 //! Texts written into a record piece by piece.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::batch::Batch;
 use crate::layout::{PARAM_HEADER, SLACK, padded, param_header};
@@ -101,6 +102,13 @@ impl TextWriter<'_> {
         let end = self.bytes.len() + count;
         self.bytes.extend_from_slice(&ascii);
         self.bytes.truncate(end);
+    }
+}
+
+impl fmt::Write for TextWriter<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text);
+        Ok(())
     }
 }
 

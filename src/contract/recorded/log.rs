@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::catalogue::{OTHER, SourceTable};
-use crate::contract::{
-    Control, EventParam, EventValue, Identity, ParamId, Refusal, SampleValue, Update,
-};
+use crate::contract::{Control, Identity, ParamId, Params, Refusal, SampleValue, Update};
 use crate::events::{Batch, HighRes, Later, Records, Stream};
 use crate::model::{
     Condition, ControlId, Departure, EventKindId, MetricItem, MetricSpec, ParamItem, Place, Pmid,
@@ -188,24 +186,6 @@ impl Log {
         }
     }
 
-    pub(super) fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
-        match id {
-            ParamId::Item(item) => {
-                let def = self.table.params.iter().find(|param| param.item == item)?;
-                Some((Pmid::new(1, 0, item.get()), def.ty))
-            }
-            ParamId::Slot(slot) => {
-                let spec = self.specs.get(&slot)?;
-                // The first ones have room.
-                if self.specs.range(..slot).count() >= self.room {
-                    return None;
-                }
-                let cluster = u16::try_from(slot / DYNAMIC_ITEMS).ok()? + DYNAMIC;
-                Some((Pmid::new(1, cluster, u16::try_from(slot % DYNAMIC_ITEMS).ok()?), spec.ty))
-            }
-        }
-    }
-
     fn name_of(&self, pmid: Pmid) -> String {
         self.name(match pmid.cluster().checked_sub(DYNAMIC) {
             None => ParamId::Item(ParamItem::new(pmid.item())),
@@ -227,27 +207,6 @@ impl Log {
             self.events.push(RecordedEvent { kind, stamp, flags, params });
         }
         batch.clear();
-    }
-
-    fn event(&mut self, kind: EventKindId, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
-        let words = |param: &EventParam<'_>| {
-            let (_, ty) = self.param(param.id)?;
-            let value = match param.value {
-                // PCP strings end at a NUL.
-                EventValue::Text(text) => text.split('\0').next().unwrap_or_default().to_owned(),
-                EventValue::Number(bits) => match Value::from_bits(bits, ty)? {
-                    Value::I32(n) => n.to_string(),
-                    Value::U32(n) => n.to_string(),
-                    Value::I64(n) => n.to_string(),
-                    Value::U64(n) => n.to_string(),
-                    Value::F64(n) => n.to_string(),
-                    other => format!("{other:?}"),
-                },
-            };
-            Some((self.name(param.id), value))
-        };
-        let params = params.iter().filter_map(words).collect();
-        self.events.push(RecordedEvent { kind, stamp, flags, params });
     }
 
     pub(super) fn take_later(&mut self, records: Later) {
@@ -346,11 +305,30 @@ impl Log {
                 self.slots.retain(|(of, _), _| *of != table);
                 self.rows.retain(|(item, _), _| item.table() != table);
             }
-            Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
             Update::Condition(condition) => self.conditions.push(condition),
             Update::Message => self.messages += 1,
             Update::Error(what) => self.errors.push(what.to_owned()),
             Update::Answer { control, text } => self.answers.push((control, text)),
+        }
+    }
+}
+
+impl Params for Log {
+    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
+        match id {
+            ParamId::Item(item) => {
+                let def = self.table.params.iter().find(|param| param.item == item)?;
+                Some((Pmid::new(1, 0, item.get()), def.ty))
+            }
+            ParamId::Slot(slot) => {
+                let spec = self.specs.get(&slot)?;
+                // The first ones have room.
+                if self.specs.range(..slot).count() >= self.room {
+                    return None;
+                }
+                let cluster = u16::try_from(slot / DYNAMIC_ITEMS).ok()? + DYNAMIC;
+                Some((Pmid::new(1, cluster, u16::try_from(slot % DYNAMIC_ITEMS).ok()?), spec.ty))
+            }
         }
     }
 }

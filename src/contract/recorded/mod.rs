@@ -9,7 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use log::Slots;
 pub use log::{Log, RecordedEvent};
 
-use super::{Control, Held, Identity, ParamId, Peer, PeerMaker, Recipient, Refusal, Update};
+use super::{
+    Control, Held, Identity, ParamId, Params, Peer, PeerMaker, Recipient, Refusal, Update,
+};
 use crate::catalogue::SourceTable;
 use crate::events::{Batch, Later};
 use crate::model::{
@@ -186,6 +188,12 @@ impl Handle {
     }
 }
 
+impl Params for Handle {
+    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
+        self.log().param(id)
+    }
+}
+
 impl Recipient for Handle {
     fn update(&mut self, update: Update<'_>) {
         if let Update::Identity(identity) = &update {
@@ -229,8 +237,15 @@ impl Recipient for Handle {
         (of.row_layout(table).cells, of.score(table))
     }
 
-    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
-        self.log().param(id)
+    fn record(&mut self, kind: EventKindId, write: &mut dyn FnMut(&mut Batch, &dyn Params)) {
+        if self.refusal.is_some() {
+            return;
+        }
+        let mut log = self.log();
+        log.updates += 1;
+        let mut batch = Batch::default();
+        write(&mut batch, &*log);
+        log.take(kind, &mut batch);
     }
 
     fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch> {

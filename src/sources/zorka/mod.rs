@@ -19,7 +19,7 @@
 //! 13. `meter/methods` and `meter/rows`: their sums, with names looked up in
 //! 14. `names`: what the agent has defined;
 //! 15. `records` and `records/shape`: the event record of each span, from
-//! 16. `records/draft`: its parameters.
+//! 16. `records/attributes`: its attributes.
 
 pub mod collector;
 mod config;

@@ -22,11 +22,9 @@ use super::peer::{Peer, RequestQueue};
 use super::registry::{Store, duration};
 use super::rows::Row;
 use crate::catalogue::{AgentCell, PARAM_CLUSTER, SourceTable, Stat};
-use crate::contract::{
-    Control, EventParam, EventValue, Held as HeldBytes, ParamId, Recipient, Refusal, Update,
-};
+use crate::contract::{Control, Held as HeldBytes, ParamId, Params, Recipient, Refusal, Update};
 use crate::events::{Batch, Later, Stream};
-use crate::model::{Departure, EventKindId, Now, Pmid, SourceId, Stamp, TableId, ValueType};
+use crate::model::{Departure, EventKindId, Now, Pmid, SourceId, TableId, ValueType};
 
 /// Most slots of one session: the most counters that an agent can announce.
 const SLOTS_MAX: usize = 32_768;
@@ -63,7 +61,7 @@ pub(super) struct Connection {
     requests: Arc<RequestQueue>,
     peer: Option<Arc<Peer>>,
     slots: Vec<Option<Target>>,
-    /// Records of [`Update::Event`] and [`Update::Sample`] by kind, until the session's call ends.
+    /// Records and samples by kind, until the session's call ends.
     events: Vec<Batch>,
     rows: Vec<Vec<Option<BoundRow>>>,
     /// The row that this connection has made its peer a member of.
@@ -127,28 +125,6 @@ impl Connection {
         }
     }
 
-    fn event(&mut self, kind: EventKindId, stamp: Stamp, flags: u32, params: &[EventParam<'_>]) {
-        let domain = self.store.domain();
-        let Some(batch) = batch(&mut self.events, &self.table, kind) else { return };
-        batch.record(stamp, flags);
-        for param in params {
-            let Some((pmid, ty)) = target(&self.table, domain, &self.slots, param.id) else {
-                continue;
-            };
-            match param.value {
-                EventValue::Text(text) => {
-                    // PCP strings end at a NUL.
-                    let end = memchr::memchr(0, text.as_bytes()).unwrap_or(text.len());
-                    batch.text(pmid, text.get(..end).unwrap_or_default());
-                }
-                EventValue::Number(bits) => batch.number(pmid, ty, bits),
-            }
-        }
-        if batch.size() > BATCH_MAX {
-            self.deliver(kind);
-        }
-    }
-
     /// Sets whether `apm.self.ingest.bytes` has the bytes read already.
     const fn set_ingest_counted(&mut self, counted: bool) {
         self.ingest_counted = counted;
@@ -196,23 +172,34 @@ fn batch<'a>(
     events.get_mut(at)
 }
 
-/// The parameter metric and its type.
-fn target(
-    source: &SourceTable,
+/// Parameters of the source and of dynamic metrics.
+struct Known<'a> {
+    source: &'a SourceTable,
     domain: u32,
-    slots: &[Option<Target>],
-    id: ParamId,
-) -> Option<(Pmid, ValueType)> {
-    match id {
-        ParamId::Item(item) => {
-            // The catalogue checks that items are numbered from 1 without gaps.
-            let def = source.params.get(usize::from(item.get()).checked_sub(1)?)?;
-            Some((Pmid::new(domain, source.cluster + PARAM_CLUSTER, item.get()), def.ty))
+    slots: &'a [Option<Target>],
+}
+
+impl Params for Known<'_> {
+    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
+        match id {
+            ParamId::Item(item) => {
+                // The catalogue checks that items are numbered from 1 without gaps.
+                let def = self.source.params.get(usize::from(item.get()).checked_sub(1)?)?;
+                let cluster = self.source.cluster + PARAM_CLUSTER;
+                Some((Pmid::new(self.domain, cluster, item.get()), def.ty))
+            }
+            ParamId::Slot(slot) => {
+                let target = self.slots.get(slot as usize).copied().flatten()?;
+                Some((target.param?, target.ty))
+            }
         }
-        ParamId::Slot(slot) => {
-            let target = slots.get(slot as usize).copied().flatten()?;
-            Some((target.param?, target.ty))
-        }
+    }
+}
+
+impl Params for Connection {
+    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
+        let domain = self.store.domain();
+        Known { source: &self.table, domain, slots: &self.slots }.param(id)
     }
 }
 
@@ -260,7 +247,6 @@ impl Recipient for Connection {
                 self.serve_free(table);
             }
             Update::ForgetRows { table } => self.forget_rows(table),
-            Update::Event { kind, stamp, flags, params } => self.event(kind, stamp, flags, params),
             Update::Count { item, more } => {
                 if let Some(peer) = &self.peer {
                     peer.cells.add(item.get(), more);
@@ -290,8 +276,13 @@ impl Recipient for Connection {
         (self.table.row_layout(table).cells, self.table.score(table))
     }
 
-    fn param(&self, id: ParamId) -> Option<(Pmid, ValueType)> {
-        target(&self.table, self.store.domain(), &self.slots, id)
+    fn record(&mut self, kind: EventKindId, write: &mut dyn FnMut(&mut Batch, &dyn Params)) {
+        let domain = self.store.domain();
+        let Some(batch) = batch(&mut self.events, &self.table, kind) else { return };
+        write(batch, &Known { source: &self.table, domain, slots: &self.slots });
+        if batch.size() > BATCH_MAX {
+            self.deliver(kind);
+        }
     }
 
     fn batch(&mut self, kind: EventKindId) -> Option<&mut Batch> {

@@ -318,7 +318,7 @@ fn a_kind_is_watched_until_its_first_record_and_while_it_is_read() {
     let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
     session.is(Identity { name: "app:1".into(), ..Identity::default() });
     assert!(session.is_watched(SAMPLE), "a reader needs a stream");
-    session.event(SAMPLE, Stamp::default(), 1, &[]);
+    session.record(SAMPLE, Stamp::default(), 1, |_| ());
     assert!(!session.is_watched(SAMPLE), "the first one waits");
     session.flush();
     assert!(!session.is_watched(SAMPLE));
@@ -337,8 +337,7 @@ fn who_reads_a_kind_has_a_cursor_in_each_stream_before_its_first_record() {
     };
     let send = |session: &mut Peer| {
         for _ in 0..1000 {
-            let (stamp, params) = (Stamp::default(), &[]);
-            session.event(SAMPLE, stamp, 1, params);
+            session.record(SAMPLE, Stamp::default(), 1, |_| ());
         }
         session.flush();
     };

@@ -11,7 +11,7 @@ use super::text::push;
 use crate::contract::{ParamId, Peer};
 use crate::events::flags::{END, POINT, START};
 use crate::events::{Batch, NumberParam, Param32, Param64, RecordTemplate};
-use crate::model::{HeapSize, MetricSpec, ParamItem, Pmid, Stamp, ValueType};
+use crate::model::{HeapSize, MetricSpec, Pmid, Stamp, ValueType};
 use crate::sources::dotnet::limits::{RECORD_PARAMETERS, RECORD_TEXT};
 use crate::sources::dotnet::metrics::{P_BYTES, P_EVENT, P_FIELDS, P_LEVEL, P_PROVIDER, P_THREAD};
 use crate::sources::dotnet::wire::nettrace::{Event, EventType, Field, FieldType, Value, Values};
@@ -145,7 +145,7 @@ impl Definitions {
             flags,
             sized: fields.is_empty() || !event_type.complete,
             start: start(event_type, &name, flags, peer),
-            thread: param(P_THREAD, peer).and_then(|(pmid, ty)| NumberParam::new(pmid, ty)),
+            thread: peer.param(P_THREAD.into()).and_then(|(pmid, ty)| NumberParam::new(pmid, ty)),
         }
     }
 }
@@ -186,19 +186,11 @@ impl Class {
 fn start(event_type: &EventType, name: &str, flags: u32, peer: &Peer) -> RecordTemplate {
     let mut batch = Batch::default();
     batch.record(Stamp::default(), flags);
-    for (item, text) in [(P_PROVIDER, &*event_type.provider), (P_EVENT, name)] {
-        if let Some((pmid, _)) = param(item, peer) {
-            batch.text(pmid, text);
-        }
-    }
-    if let Some((pmid, ty)) = param(P_LEVEL, peer) {
-        batch.number(pmid, ty, event_type.level.into());
-    }
+    let mut record = peer.newest(&mut batch);
+    record.text(P_PROVIDER, &event_type.provider);
+    record.text(P_EVENT, name);
+    record.number(P_LEVEL, event_type.level.into());
     RecordTemplate::of(&batch)
-}
-
-fn param(item: ParamItem, peer: &Peer) -> Option<(Pmid, ValueType)> {
-    peer.param(ParamId::Item(item))
 }
 
 /// Opcodes 1 and 2, or names that end so, begin and end activities.
@@ -230,8 +222,8 @@ pub(crate) fn pack(
     batch: &mut Batch,
     peer: &Peer,
 ) -> bool {
-    if class.sized && !event.payload.is_empty() {
-        size(event, batch, peer);
+    if class.sized {
+        peer.newest(batch).positive(P_BYTES, event.payload.len() as u64);
     }
     let mut values = Values::new(fields(event.event_type), event.payload);
     for destination in &class.destinations {
@@ -270,13 +262,6 @@ fn text(pmid: Pmid, value: Value<'_>, buffers: &mut Buffers, batch: &mut Batch) 
     }
 }
 
-#[cold]
-fn size(event: &Event<'_>, batch: &mut Batch, peer: &Peer) {
-    if let Some((pmid, ty)) = peer.param(ParamId::Item(P_BYTES)) {
-        batch.number(pmid, ty, event.payload.len() as u64);
-    }
-}
-
 impl Buffers {
     /// Appends `name=value` to the parameter `fields`.
     #[cold]
@@ -300,9 +285,7 @@ impl Buffers {
 
     #[cold]
     fn end_others(&mut self, batch: &mut Batch, peer: &Peer) {
-        if let Some((pmid, _)) = peer.param(ParamId::Item(P_FIELDS)) {
-            batch.text(pmid, &self.others);
-        }
+        peer.newest(batch).text(P_FIELDS, &self.others);
         self.others.clear();
     }
 }

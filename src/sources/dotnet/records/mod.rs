@@ -28,7 +28,6 @@ use crate::model::{EventKindId, Stamp, cut};
 use application::{Buffers, Class, Definitions, is_message, message, pack};
 use threads::ThreadNames;
 use waiting::Waiting;
-use writer::Writer;
 
 /// Makes the records of one process. Records reach their streams with [`Self::release_sorted`] and
 /// [`Self::release`].
@@ -86,9 +85,9 @@ impl Records {
             return;
         }
         let Some(batch) = self.waiting.batch(kind) else { return };
-        let mut to = Writer { batch, peer };
-        to.begin(at.stamp, POINT, origin);
-        to.thread(at.thread, self.threads.get(at.thread, at.stamp, lookup));
+        let mut to = writer::begin(batch, peer, at.stamp, POINT, origin);
+        to.number(m::P_THREAD, at.thread);
+        to.text(m::P_THREAD_NAME, self.threads.get(at.thread, at.stamp, lookup));
         writer::write(occurrence, at.method, &mut to);
         if origin.stack != 0 && writer::has_stack(occurrence) {
             let mut stack = String::new();
@@ -120,12 +119,10 @@ impl Records {
         let Some(batch) = self.waiting.batch(m::APPLICATION) else { return };
         class.begin(event, stamp, batch, |batch, flags| {
             let Event { stack, activity, related, .. } = *event;
-            Writer { batch, peer }.begin(stamp, flags, &Origin { stack, activity, related });
+            writer::begin(batch, peer, stamp, flags, &Origin { stack, activity, related });
         });
         let name = self.threads.get(event.thread, stamp, lookup);
-        if !name.is_empty() {
-            Writer { batch, peer }.text(m::P_THREAD_NAME, name);
-        }
+        peer.newest(batch).text(m::P_THREAD_NAME, name);
         if !pack(event, class, &mut self.buffers, batch, peer) {
             peer.add(m::BAD, 1);
         }
@@ -160,7 +157,7 @@ impl Records {
         }
         let Some(batch) = self.waiting.batch(m::SESSION) else { return };
         batch.record(stamp, POINT);
-        Writer { batch, peer }.text(m::P_MESSAGE, cut(message, RECORD_MESSAGE));
+        peer.newest(batch).text(m::P_MESSAGE, cut(message, RECORD_MESSAGE));
         self.waiting.complete(m::SESSION, peer);
     }
 

@@ -9,7 +9,7 @@ use super::figures::Figures;
 use super::names::Names;
 use super::rows::{Flush, UNKNOWN, site};
 use super::sites::{Waited, waiting};
-use crate::contract::{EventParam, Peer};
+use crate::contract::Peer;
 use crate::events::flags::POINT;
 use crate::heap_size;
 use crate::model::{EventKindId, HeapSize, Stamp, cut};
@@ -218,42 +218,34 @@ impl Records {
 fn emit(record: &Record, name: Option<&str>, flush: Flush<'_>, stamp: Stamp, peer: &mut Peer) {
     let Record { thread, what, frames, .. } = record;
     let names = flush.names;
-    let mut params = Vec::with_capacity(10);
-    let kind_of = |kind: &Option<u64>| kind.and_then(|kind| flush.kind(kind));
-    let (place, lock, kind);
-    match what {
-        What::Gc { pause, after } => {
-            params.push(EventParam::number(m::P_PAUSE, pause.length));
-            params.push(EventParam::number(m::P_SUSPENSION, pause.suspension));
-            params.push(EventParam::text(m::P_KIND, pause.kind()));
-            let generation = pause.generation();
-            params.extend(generation.map(|of| EventParam::number(m::P_GENERATION, of)));
-            params.extend(after.map(|after| EventParam::number(m::P_AFTER, after)));
+    let kind_of = |kind: &Option<u64>| kind.and_then(|kind| flush.kind(kind)).unwrap_or_default();
+    peer.record(what.kind(), stamp, POINT, |to| {
+        match what {
+            What::Gc { pause, after } => {
+                to.number(m::P_PAUSE, pause.length);
+                to.number(m::P_SUSPENSION, pause.suspension);
+                to.text(m::P_KIND, pause.kind());
+                to.known(m::P_GENERATION, pause.generation());
+                to.known(m::P_AFTER, *after);
+            }
+            What::Exception { kind } => {
+                let place = frames.last().map(|id| names.method(*id).unwrap_or(UNKNOWN));
+                to.text(m::P_SITE, &place.map(site).unwrap_or_default());
+                to.text(m::P_TYPE, kind_of(kind));
+            }
+            What::Contention { duration, object, kind, failed } => {
+                to.number(m::P_DURATION, *duration);
+                let place = waiting(frames.iter().rev().copied(), names);
+                to.text(m::P_SITE, &place.map(site).unwrap_or_default());
+                to.text(m::P_LOCK, &format!("lock@{object:x}"));
+                to.text(m::P_TYPE, kind_of(kind));
+                to.text(m::P_RESULT, if *failed { "failed" } else { "done" });
+            }
         }
-        What::Exception { kind: id } => {
-            place = frames.last().map(|id| site(names.method(*id).unwrap_or(UNKNOWN)));
-            kind = kind_of(id);
-            params.extend(place.as_ref().map(|site| EventParam::text(m::P_SITE, site)));
-            params.extend(kind.map(|kind| EventParam::text(m::P_TYPE, kind)));
-        }
-        What::Contention { duration, object, kind: id, failed } => {
-            params.push(EventParam::number(m::P_DURATION, *duration));
-            place = waiting(frames.iter().rev().copied(), names).map(site);
-            lock = format!("lock@{object:x}");
-            kind = kind_of(id);
-            params.extend(place.as_ref().map(|site| EventParam::text(m::P_SITE, site)));
-            params.push(EventParam::text(m::P_LOCK, &lock));
-            params.extend(kind.map(|kind| EventParam::text(m::P_TYPE, kind)));
-            params.push(EventParam::text(m::P_RESULT, if *failed { "failed" } else { "done" }));
-        }
-    }
-    params.push(EventParam::number(m::P_THREAD, *thread));
-    params.extend(name.map(|name| EventParam::text(m::P_THREAD_NAME, name)));
-    let stack = stack(frames, names);
-    if !stack.is_empty() {
-        params.push(EventParam::text(m::P_STACK, &stack));
-    }
-    peer.event(what.kind(), stamp, POINT, &params);
+        to.number(m::P_THREAD, *thread);
+        to.text(m::P_THREAD_NAME, name.unwrap_or_default());
+        to.text(m::P_STACK, &stack(frames, names));
+    });
 }
 
 /// Names of the frames, the outermost first, parted by semicolons. The outermost are left out of a

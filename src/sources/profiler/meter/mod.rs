@@ -26,7 +26,7 @@ use super::streams::record::{
 use super::streams::scan::DecodeError;
 use super::streams::trace::{ShortEvents, StepCounts, StepVisitor};
 use super::wire::{Hello, Opened, PodName};
-use crate::contract::{EventParam, Identity, Peer, Service};
+use crate::contract::{Identity, Peer, Service};
 use crate::events::flags::POINT;
 use crate::meter::{MergedLatencies, clean};
 use crate::model::{HeapSize, Now, Stamp, Value, another_host};
@@ -242,13 +242,12 @@ impl Observer for PodObserver<'_> {
         self.peer.row_add(slot, m::STREAM_CHUNKS, 1);
         // Up to a third of a pod's records, and few watch the protocol.
         if self.peer.is_watched(m::CHUNK) {
-            let params = [
-                EventParam::text(m::P_STREAM, chunk.file.name),
-                EventParam::number(m::P_SEQUENCE, chunk.file.sequence.cast_unsigned().into()),
-                EventParam::number(m::P_SIZE, size),
-                EventParam::number(m::P_OFFSET, chunk.offset),
-            ];
-            self.peer.event(m::CHUNK, self.now.wall, POINT, &params);
+            self.peer.record(m::CHUNK, self.now.wall, POINT, |record| {
+                record.text(m::P_STREAM, chunk.file.name);
+                record.number(m::P_SEQUENCE, chunk.file.sequence.cast_unsigned().into());
+                record.number(m::P_SIZE, size);
+                record.number(m::P_OFFSET, chunk.offset);
+            });
         }
         self.pod.message = true;
     }
@@ -282,8 +281,9 @@ impl Observer for PodObserver<'_> {
             self.pod.longest_pause = took;
             self.peer.set(m::SUSPEND_MAX, took);
         }
-        let params = [EventParam::number(m::P_DURATION, took)];
-        self.peer.event(m::PAUSE, Stamp::from_millis(pause.end_ms), POINT, &params);
+        self.peer.record(m::PAUSE, Stamp::from_millis(pause.end_ms), POINT, |record| {
+            record.number(m::P_DURATION, took);
+        });
     }
 
     fn trace_block(&mut self, _: &Block) {

@@ -1,17 +1,17 @@
 //! Event records of spans and exceptions, from the same body that the meter counts: `event.span` for each
 //! counted span, `event.exception` for each report of an exception in a record that is counted.
 
-mod draft;
+mod attributes;
 mod shape;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests;
 
-pub(crate) use self::draft::Allowed;
+pub(crate) use self::attributes::Allowed;
 
 use std::fmt::Write;
 
-use self::draft::{Draft, Role, public, push, push_id};
+use self::attributes::{Role, public, push, push_id};
 use self::shape::{Counted, Shape, Top};
 use super::limits::{
     RECORD_ATTRIBUTES, RECORD_MESSAGE, RECORD_NAME, RECORD_STATEMENT, RECORD_VALUE,
@@ -23,7 +23,8 @@ use super::wire::{
     Attribute, AttributeValue, Begin, ClassName, Dialect, Exception, FLAG_ERROR, FLAG_OVERFLOW,
     NONE, Record, TraceBody,
 };
-use crate::contract::Peer;
+use crate::contract::{Peer, Record as EventRecord};
+use crate::events::TextWriter;
 use crate::events::flags::{ID, PARENT, POINT};
 use crate::model::Stamp;
 
@@ -48,7 +49,6 @@ pub(crate) struct Spans<'a> {
 pub(crate) struct SpanRecords {
     shape: Shape,
     top: Top,
-    draft: Draft,
     /// Attributes that are shown: record, position, role.
     shown: Vec<(u32, u32, Role)>,
     /// Exceptions: record, position.
@@ -56,7 +56,7 @@ pub(crate) struct SpanRecords {
     name: String,
 }
 
-crate::heap_size!(SpanRecords { shape, top, draft, shown, exceptions, name });
+crate::heap_size!(SpanRecords { shape, top, shown, exceptions, name });
 
 impl SpanRecords {
     /// Reports the records of a body.
@@ -95,98 +95,104 @@ impl SpanRecords {
     }
 
     fn span(&mut self, spans: &Spans<'_>, n: usize, peer: &mut Peer) {
-        let Self { shape, top, draft, shown, exceptions, name } = self;
+        let Self { shape, top, shown, exceptions, name } = self;
         let Some(span) = shape.spans.get(n) else { return };
         let Some((record, begin)) = spans.at(span) else { return };
-        draft.clear();
         let parent = match begin.parent {
             0 => {
                 shape.spans.get(span.outer as usize).and_then(|o| spans.at(o)).map_or(0, |o| o.1.id)
             }
             id => id,
         };
-        let flags = POINT | ids(draft, begin.id, parent);
-        spans.common(draft, begin);
-        write_name(name, record.method, false, spans.names);
-        draft.text(m::P_METHOD, |to| push(to, name.as_bytes(), RECORD_NAME));
-        let method = spans.names.get_method(record.method);
-        if let Some(signature) = method.and_then(|method| spans.names.symbol(method.signature)) {
-            draft.text(m::P_SIGNATURE, |to| push(to, signature.as_bytes(), RECORD_NAME));
-        }
-        draft.number(m::P_DURATION, record.duration);
-        draft.number(m::P_CALLS, record.calls);
-        draft.number(m::P_RECORDS, (span.end - span.record).into());
-        let error = record.flags & FLAG_ERROR != 0 || record.exceptions > 0;
-        draft.positive(m::P_ERROR, error.into());
-        draft.positive(m::P_OVERFLOW, (record.flags & FLAG_OVERFLOW != 0).into());
-        draft.positive(m::P_NESTED, (record.parent != NONE).into());
-        draft.positive(m::P_DEPTH, span.depth.into());
+        let flags = POINT | flags(begin.id, parent);
+        peer.record(m::SPAN, spans.time(&shape.spans, span), flags, |to| {
+            ids(to, begin.id, parent);
+            spans.common(to, begin);
+            write_name(name, record.method, false, spans.names);
+            to.write(m::P_METHOD, |text| push(text, name.as_bytes(), RECORD_NAME));
+            let method = spans.names.get_method(record.method);
+            if let Some(signature) = method.and_then(|method| spans.names.symbol(method.signature))
+            {
+                to.write(m::P_SIGNATURE, |text| push(text, signature.as_bytes(), RECORD_NAME));
+            }
+            to.number(m::P_DURATION, record.duration);
+            to.number(m::P_CALLS, record.calls);
+            to.number(m::P_RECORDS, (span.end - span.record).into());
+            let error = record.flags & FLAG_ERROR != 0 || record.exceptions > 0;
+            to.positive(m::P_ERROR, error.into());
+            to.positive(m::P_OVERFLOW, (record.flags & FLAG_OVERFLOW != 0).into());
+            to.positive(m::P_NESTED, (record.parent != NONE).into());
+            to.positive(m::P_DEPTH, span.depth.into());
 
-        let first = shown.partition_point(|(of, ..)| *of < span.record);
-        let end = shown.partition_point(|(of, ..)| *of <= span.record);
-        let own = shown.get(first..end).unwrap_or_default();
-        let attribute = |at: u32| spans.body.attributes.get(at as usize);
-        for (_, at, role) in own.iter().rev() {
-            // The last of several values counts.
-            if let (Role::Text(item) | Role::Url(item), Some(attribute)) = (*role, attribute(*at)) {
-                let limit = if item == m::P_DB_STATEMENT { RECORD_STATEMENT } else { RECORD_VALUE };
-                let is_url = matches!(role, Role::Url(_));
-                draft.text(item, |to| {
-                    value(to, &attribute.value, spans.context.bytes, limit, is_url)
+            let first = shown.partition_point(|(of, ..)| *of < span.record);
+            let end = shown.partition_point(|(of, ..)| *of <= span.record);
+            let own = shown.get(first..end).unwrap_or_default();
+            let attribute = |at: u32| spans.body.attributes.get(at as usize);
+            for (_, at, role) in own.iter().rev() {
+                // The last of several values counts.
+                if let (Role::Text(item) | Role::Url(item), Some(attribute)) =
+                    (*role, attribute(*at))
+                {
+                    let limit =
+                        if item == m::P_DB_STATEMENT { RECORD_STATEMENT } else { RECORD_VALUE };
+                    let is_url = matches!(role, Role::Url(_));
+                    to.write(item, |text| {
+                        value(text, &attribute.value, spans.context.bytes, limit, is_url)
+                    });
+                }
+            }
+            to.write(m::P_SERVICE, |text| push(text, spans.service.as_bytes(), RECORD_VALUE));
+            to.write(m::P_ATTRIBUTES, |text| {
+                let others = own.iter().filter(|(_, _, role)| *role == Role::Other);
+                others.filter_map(|(_, at, _)| attribute(*at)).for_each(|a| spans.other(text, a));
+            });
+            // The exception of its own record; that of a call within it if it failed.
+            let own = record.exceptions > 0;
+            let report = if own { span.record } else { span.report };
+            let found = exceptions.binary_search_by_key(&report, |(of, _)| *of);
+            if let Some((_, at)) = found.ok().filter(|_| error).and_then(|at| exceptions.get(at))
+                && let Some(exception) = spans.body.exceptions.get(*at as usize)
+            {
+                spans.describe(to, exception);
+            }
+            if span.end - span.record > 1 {
+                let inner = shape.spans.get(n + 1..).unwrap_or_default();
+                let top = top.find(&spans.body.records, span, inner);
+                to.write(m::P_TOP, |text| {
+                    for (method, time) in top {
+                        write_name(name, method, false, spans.names);
+                        let space = if text.is_empty() { "" } else { " " };
+                        let _ = write!(text, "{space}{}={time}", short(name));
+                    }
                 });
             }
-        }
-        draft.text(m::P_SERVICE, |to| push(to, spans.service.as_bytes(), RECORD_VALUE));
-        draft.text(m::P_ATTRIBUTES, |to| {
-            let begin = to.len();
-            let others = own.iter().filter(|(_, _, role)| *role == Role::Other);
-            others.filter_map(|(_, at, _)| attribute(*at)).for_each(|a| spans.other(to, begin, a));
         });
-        // The exception of its own record; that of a call within it if it failed.
-        let own = record.exceptions > 0;
-        let report = if own { span.record } else { span.report };
-        let found = exceptions.binary_search_by_key(&report, |(of, _)| *of);
-        if let Some((_, at)) = found.ok().filter(|_| error).and_then(|at| exceptions.get(at))
-            && let Some(exception) = spans.body.exceptions.get(*at as usize)
-        {
-            spans.describe(draft, exception);
-        }
-        if span.end - span.record > 1 {
-            let inner = shape.spans.get(n + 1..).unwrap_or_default();
-            let top = top.find(&spans.body.records, span, inner);
-            draft.text(m::P_TOP, |to| {
-                let begin = to.len();
-                for (method, time) in top {
-                    write_name(name, method, false, spans.names);
-                    let space = if to.len() == begin { "" } else { " " };
-                    let _ = write!(to, "{space}{}={time}", short(name));
-                }
-            });
-        }
-        draft.send(m::SPAN, spans.time(&shape.spans, span), flags, peer);
     }
 
     fn exception(&mut self, spans: &Spans<'_>, exception: &Exception, peer: &mut Peer) {
-        let Self { shape, draft, name, .. } = self;
+        let Self { shape, name, .. } = self;
         let Ok(found) = shape.reports.binary_search_by_key(&exception.record, |(of, _)| *of) else {
             return;
         };
         let Some(record) = spans.body.records.get(exception.record as usize) else { return };
         let span = shape.reports.get(found).and_then(|(_, span)| shape.spans.get(*span as usize));
-        draft.clear();
-        let mut flags = POINT;
-        let mut time = spans.now;
-        if let Some((span, (of, begin))) = span.and_then(|span| Some((span, spans.at(span)?))) {
-            flags |= ids(draft, begin.id, 0);
-            spans.common(draft, begin);
+        let within = span.and_then(|span| Some((span, spans.at(span)?)));
+        let (mut id, mut time) = (0, spans.now);
+        if let Some((span, (of, begin))) = within {
             let since = elapsed(of, record) + i128::from(record.duration);
             time = later(spans.time(&shape.spans, span), since.clamp(0, of.duration.into()));
+            id = begin.id;
         }
-        write_name(name, record.method, false, spans.names);
-        draft.text(m::P_METHOD, |to| push(to, name.as_bytes(), RECORD_NAME));
-        draft.text(m::P_SERVICE, |to| push(to, spans.service.as_bytes(), RECORD_VALUE));
-        spans.describe(draft, exception);
-        draft.send(m::EXCEPTION, time, flags, peer);
+        peer.record(m::EXCEPTION, time, POINT | flags(id, 0), |to| {
+            ids(to, id, 0);
+            if let Some((_, (_, begin))) = within {
+                spans.common(to, begin);
+            }
+            write_name(name, record.method, false, spans.names);
+            to.write(m::P_METHOD, |text| push(text, name.as_bytes(), RECORD_NAME));
+            to.write(m::P_SERVICE, |text| push(text, spans.service.as_bytes(), RECORD_VALUE));
+            spans.describe(to, exception);
+        });
     }
 }
 
@@ -196,16 +202,18 @@ fn span_at(spans: &[Counted], record: u32) -> Option<&Counted> {
     spans.get(at)
 }
 
-/// Adds ids, which come first; returns the flags that say so.
-fn ids(draft: &mut Draft, id: u64, parent: u64) -> u32 {
-    let mut flags = 0;
-    for (item, id, flag) in [(m::P_SPAN, id, ID), (m::P_PARENT, parent, PARENT)] {
+/// Flags of a record with these ids; 0: there is none.
+const fn flags(id: u64, parent: u64) -> u32 {
+    (if id == 0 { 0 } else { ID }) | if parent == 0 { 0 } else { PARENT }
+}
+
+/// Adds ids, which come first.
+fn ids(to: &mut EventRecord<'_>, id: u64, parent: u64) {
+    for (item, id) in [(m::P_SPAN, id), (m::P_PARENT, parent)] {
         if id != 0 {
-            draft.text(item, |to| push_id(to, id));
-            flags |= flag;
+            to.write(item, |text| push_id(text, id));
         }
     }
-    flags
 }
 
 impl Spans<'_> {
@@ -215,34 +223,34 @@ impl Spans<'_> {
     }
 
     /// Adds what records of spans and exceptions have in common.
-    fn common(&self, draft: &mut Draft, begin: &Begin) {
+    fn common(&self, to: &mut EventRecord<'_>, begin: &Begin) {
         let id = self.context.trace_id.unwrap_or_default();
-        draft.text(m::P_TRACE, |to| push(to, id.as_bytes(), RECORD_NAME));
+        to.write(m::P_TRACE, |text| push(text, id.as_bytes(), RECORD_NAME));
         if begin.kind != 0 {
-            draft.text(m::P_TYPE, |to| self.symbol(to, begin.kind));
+            to.write(m::P_TYPE, |text| self.symbol(text, begin.kind));
         }
         if let Some(first) = self.body.records.first() {
             let name = dialect(first.dialect, self.context.base64);
-            draft.text(m::P_DIALECT, |to| to.push_str(name));
+            to.write(m::P_DIALECT, |text| text.push(name));
         }
     }
 
     /// Appends a symbol, or `#` and its number.
-    fn symbol(&self, to: &mut String, id: u32) {
+    fn symbol(&self, to: &mut TextWriter<'_>, id: u32) {
         match self.names.symbol(id) {
             Some(text) => push(to, text.as_bytes(), RECORD_NAME),
             None => drop(write!(to, "#{id}")),
         }
     }
 
-    /// Appends `name=value` to the parameter `attributes`, which begins at `begin`.
-    fn other(&self, to: &mut String, begin: usize, attribute: &Attribute) {
+    /// Appends `name=value` to the parameter `attributes`.
+    fn other(&self, to: &mut TextWriter<'_>, attribute: &Attribute) {
         let start = to.len();
-        if start > begin {
-            to.push(' ');
+        if start > 0 {
+            to.push(" ");
         }
         self.symbol(to, attribute.name);
-        to.push('=');
+        to.push("=");
         let named = to.len();
         let bytes = self.context.bytes;
         let is_url = match &attribute.value {
@@ -250,38 +258,38 @@ impl Spans<'_> {
             _ => false,
         };
         value(to, &attribute.value, bytes, RECORD_VALUE, is_url);
-        if to.len() == named || to.len() - begin > RECORD_ATTRIBUTES {
+        if to.len() == named || to.len() > RECORD_ATTRIBUTES {
             to.truncate(start);
         }
     }
 
     /// Adds an exception.
-    fn describe(&self, draft: &mut Draft, exception: &Exception) {
+    fn describe(&self, record: &mut EventRecord<'_>, exception: &Exception) {
         let bytes = self.context.bytes;
-        draft.text(m::P_EXCEPTION_CLASS, |to| match exception.class {
+        record.write(m::P_EXCEPTION_CLASS, |to| match exception.class {
             ClassName::Symbol(id) => self.symbol(to, id),
             ClassName::Text(text) => push(to, text.of(bytes), RECORD_NAME),
         });
         if let Some(message) = exception.message {
             let message = message.of(bytes);
-            draft.text(m::P_EXCEPTION_MESSAGE, |to| push(to, message, RECORD_MESSAGE));
+            record.write(m::P_EXCEPTION_MESSAGE, |to| push(to, message, RECORD_MESSAGE));
         }
         if let Some(frame) = exception.first {
-            draft.text(m::P_EXCEPTION_FRAME, |to| {
+            record.write(m::P_EXCEPTION_FRAME, |to| {
                 self.symbol(to, frame.class);
-                to.push('.');
+                to.push(".");
                 self.symbol(to, frame.method);
-                to.push('(');
+                to.push("(");
                 if frame.file != 0 {
                     self.symbol(to, frame.file);
                 }
                 if frame.line != 0 {
                     let _ = write!(to, ":{}", frame.line);
                 }
-                to.push(')');
+                to.push(")");
             });
         }
-        draft.positive(m::P_EXCEPTION_FRAMES, exception.frames.into());
+        record.positive(m::P_EXCEPTION_FRAMES, exception.frames.into());
     }
 
     /// The start of a span: its clock. In a modern body the place within the outermost span around
@@ -314,7 +322,7 @@ fn later(stamp: Stamp, ns: i128) -> Stamp {
 
 /// Appends the value of an attribute; nothing for the text `null`, which agents write where there
 /// is no value, and for arrays and maps.
-fn value(to: &mut String, value: &AttributeValue, body: &[u8], max: usize, is_url: bool) {
+fn value(to: &mut TextWriter<'_>, value: &AttributeValue, body: &[u8], max: usize, is_url: bool) {
     let _ = match value {
         AttributeValue::Text(text) => {
             let text = text.of(body);

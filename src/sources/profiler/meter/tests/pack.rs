@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::contract::{EventParam, EventValue, Recorded};
+use crate::contract::Recorded;
 use crate::sources::Source;
 use crate::sources::profiler::Profiler;
 use crate::sources::profiler::dictionary::Text;
@@ -51,46 +51,42 @@ fn tell(
     let call = of.call();
     let method = method.map_or_else(|| nameless(call.method), str::to_owned);
     let (mut others, mut reported) = (Vec::new(), Reported::default());
-    let mut params = vec![EventParam::text(m::P_METHOD, &method)];
-    params.extend(call.thread_name.map(|thread| EventParam::text(m::P_THREAD, thread)));
-    for (id, value) in of.params() {
-        match roles.role(id, words) {
-            ParamRole::Own(id) if reported.add(id) => {
-                params.push(EventParam { id, value: EventValue::Text(value) })
-            }
-            ParamRole::Own(_) | ParamRole::KnownWord => {}
-            ParamRole::Other => {
-                let name = words.get(id).map_or_else(|| nameless(id), |word| (**word).to_owned());
-                push_other(others.len(), &name, value.as_bytes(), |piece| others.extend(piece));
+    peer.record(m::CALL, Stamp::from_millis(call.start_ms), POINT, |to| {
+        to.text(m::P_METHOD, &method);
+        to.text(m::P_THREAD, call.thread_name.map_or("", |thread| thread));
+        for (id, value) in of.params() {
+            match roles.role(id, words) {
+                ParamRole::Own(id) if reported.add(id) => to.text(id, value),
+                ParamRole::Own(_) | ParamRole::KnownWord => {}
+                ParamRole::Other => {
+                    let name =
+                        words.get(id).map_or_else(|| nameless(id), |word| (**word).to_owned());
+                    push_other(others.len(), &name, value.as_bytes(), |piece| others.extend(piece));
+                }
             }
         }
-    }
-    let others = String::from_utf8(others).expect("whole names and values");
-    if !others.is_empty() {
-        params.push(EventParam::text(m::P_PARAMETERS, &others));
-    }
-    params.push(EventParam::number(m::P_DURATION, ns(call.duration_ms)));
-    for (item, number) in [
-        (m::P_ERROR, error.into()),
-        (m::P_CPU, ns(call.cpu_ms)),
-        (m::P_WAIT, ns(call.wait_ms)),
-        (m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into())),
-        (m::P_MEMORY, call.memory),
-        (m::P_NESTED, call.calls.into()),
-        (m::P_FILE_READ, call.file_read),
-        (m::P_FILE_WRITTEN, call.file_written),
-        (m::P_NET_READ, call.net_read),
-        (m::P_NET_WRITTEN, call.net_written),
-        (m::P_TRANSACTIONS, call.transactions),
-        (m::P_TRACE_FILE, call.pointer.file.into()),
-        (m::P_TRACE_OFFSET, call.pointer.offset.into()),
-        (m::P_TRACE_INDEX, call.pointer.index.into()),
-    ] {
-        if number > 0 {
-            params.push(EventParam::number(item, number));
+        let others = String::from_utf8(others).expect("whole names and values");
+        to.text(m::P_PARAMETERS, &others);
+        to.number(m::P_DURATION, ns(call.duration_ms));
+        for (item, number) in [
+            (m::P_ERROR, error.into()),
+            (m::P_CPU, ns(call.cpu_ms)),
+            (m::P_WAIT, ns(call.wait_ms)),
+            (m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into())),
+            (m::P_MEMORY, call.memory),
+            (m::P_NESTED, call.calls.into()),
+            (m::P_FILE_READ, call.file_read),
+            (m::P_FILE_WRITTEN, call.file_written),
+            (m::P_NET_READ, call.net_read),
+            (m::P_NET_WRITTEN, call.net_written),
+            (m::P_TRANSACTIONS, call.transactions),
+            (m::P_TRACE_FILE, call.pointer.file.into()),
+            (m::P_TRACE_OFFSET, call.pointer.offset.into()),
+            (m::P_TRACE_INDEX, call.pointer.index.into()),
+        ] {
+            to.positive(item, number);
         }
-    }
-    peer.event(m::CALL, Stamp::from_millis(call.start_ms), POINT, &params);
+    });
 }
 
 #[test]

@@ -1,105 +1,19 @@
-//! What a record has: its parameters, which attributes may be among them, and their texts: whole characters,
-//! bounded, addresses without secrets.
+//! Which attributes a record may have, and their texts: whole characters, bounded, addresses without secrets.
 
 use std::fmt::Write;
 
-use arrayvec::ArrayVec;
-
-use crate::contract::{EventParam, Peer};
-use crate::model::{EventKindId, ParamItem, Stamp, cut};
-use crate::sources::zorka::metrics::{self as m, PARAMS};
-
-const MAX: usize = PARAMS.len();
-const _: () = assert!(MAX < u64::BITS as usize, "a bit for each parameter");
-
-/// A parameter: a number, or the end of its text in the draft.
-#[derive(Clone, Copy, Debug)]
-enum Field {
-    Number(u64),
-    Text(usize),
-}
-
-/// A record that is being made. A parameter is in it once: the first of several counts.
-#[derive(Debug, Default)]
-pub(super) struct Draft {
-    text: String,
-    fields: ArrayVec<(ParamItem, Field), MAX>,
-    has: u64,
-}
-
-crate::heap_size!(Draft { text });
-
-impl Draft {
-    /// Begins a new record.
-    pub(super) fn clear(&mut self) {
-        self.text.clear();
-        self.fields.clear();
-        self.has = 0;
-    }
-
-    /// The record has the parameter.
-    pub(super) const fn has(&self, item: ParamItem) -> bool {
-        self.has & 1 << item.get() != 0
-    }
-
-    fn add(&mut self, item: ParamItem, field: Field) {
-        if self.fields.try_push((item, field)).is_ok() {
-            self.has |= 1 << item.get();
-        }
-    }
-
-    /// Adds a number.
-    pub(super) fn number(&mut self, item: ParamItem, value: u64) {
-        if !self.has(item) {
-            self.add(item, Field::Number(value));
-        }
-    }
-
-    /// Adds a number that is not 0.
-    pub(super) fn positive(&mut self, item: ParamItem, value: u64) {
-        if value > 0 {
-            self.number(item, value);
-        }
-    }
-
-    /// Adds the text that `write` appends, if it is not empty.
-    pub(super) fn text(&mut self, item: ParamItem, write: impl FnOnce(&mut String)) {
-        if self.has(item) {
-            return;
-        }
-        let start = self.text.len();
-        write(&mut self.text);
-        if self.text.len() > start {
-            self.add(item, Field::Text(self.text.len()));
-        }
-    }
-
-    /// Reports the record.
-    pub(super) fn send(&self, kind: EventKindId, stamp: Stamp, flags: u32, peer: &mut Peer) {
-        let mut params = ArrayVec::<EventParam<'_>, MAX>::new();
-        let mut start = 0;
-        for (item, field) in &self.fields {
-            params.push(match *field {
-                Field::Number(value) => EventParam::number(*item, value),
-                Field::Text(end) => {
-                    let text = self.text.get(start..end).unwrap_or_default();
-                    start = end;
-                    EventParam::text(*item, text)
-                }
-            });
-        }
-        peer.event(kind, stamp, flags, &params);
-    }
-}
+use crate::events::TextWriter;
+use crate::model::{ParamItem, cut};
+use crate::sources::zorka::metrics as m;
 
 /// Appends bytes as text, at most `max` bytes of it; those that are not UTF-8 become U+FFFD.
-pub(super) fn push(to: &mut String, bytes: &[u8], max: usize) {
+pub(super) fn push(to: &mut TextWriter<'_>, bytes: &[u8], max: usize) {
     let end = to.len() + max;
     for chunk in bytes.utf8_chunks() {
         let valid = chunk.valid();
         let room = end.saturating_sub(to.len());
         let kept = cut(valid, room);
-        to.push_str(kept);
+        to.push(kept);
         if kept.len() < valid.len() {
             return;
         }
@@ -107,13 +21,13 @@ pub(super) fn push(to: &mut String, bytes: &[u8], max: usize) {
             if to.len() + char::REPLACEMENT_CHARACTER.len_utf8() > end {
                 return;
             }
-            to.push(char::REPLACEMENT_CHARACTER);
+            to.push("\u{fffd}");
         }
     }
 }
 
 /// 16 hexadecimal digits.
-pub(super) fn push_id(to: &mut String, id: u64) {
+pub(super) fn push_id(to: &mut TextWriter<'_>, id: u64) {
     let _ = write!(to, "{id:016x}");
 }
 
@@ -246,5 +160,5 @@ fn open(name: &str, prefix: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "tests/draft.rs"]
+#[path = "tests/attributes.rs"]
 mod tests;
