@@ -10,7 +10,7 @@ use crate::catalogue::test_kit::{
 use crate::contract::{Identity, Peer, SampleValue};
 use crate::events::{HighRes, Records, Scalar, Unpacked};
 use crate::model::{
-    Departure, MetricSpec, Place, STATIC_ITEMS, Semantics, StreamKind, Units, Value,
+    Departure, MetricSpec, Place, STATIC_ITEMS, Semantics, Stamp, StreamKind, Units, Value,
 };
 
 #[test]

@@ -80,7 +80,9 @@ pub(crate) fn is_message(event_type: &EventType) -> bool {
 
 /// The text of such an event.
 pub(crate) fn message(event_type: &EventType, payload: &[u8], limit: usize) -> String {
-    let mut message = format!("{}: ", event_type.provider);
+    // PCP strings end at a NUL.
+    let mut message = event_type.provider.replace('\0', "");
+    message.push_str(": ");
     if let Some(Value::Text(text)) = Values::new(&event_type.fields, payload).named("message") {
         text.push_to(&mut message, limit);
     }

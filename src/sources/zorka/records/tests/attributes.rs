@@ -1,20 +1,26 @@
 use super::*;
+use crate::events::Batch;
 
 #[test]
 fn texts_are_cut_at_characters_and_mended() {
+    let written = |write: &dyn Fn(&mut TextWriter<'_>)| {
+        let mut batch = Batch::default();
+        batch.begin_text();
+        write(&mut batch.text_writer());
+        batch.text_writer().text().into_owned()
+    };
     let pushed = |bytes: &[u8], max| {
-        let mut text = "x".to_owned();
-        push(&mut text, bytes, max);
-        text
+        written(&|text| {
+            text.push("x");
+            push(text, bytes, max);
+        })
     };
     assert_eq!(pushed("aé".as_bytes(), 2), "xa");
     assert_eq!(pushed("aé".as_bytes(), 3), "xaé");
     assert_eq!(pushed(b"a\xffb\xc3", 100), "xa\u{fffd}b\u{fffd}");
     assert_eq!(pushed(b"a\xffb", 3), "xa");
     assert_eq!((pushed(b"", 9), pushed(b"a", 0)), ("x".to_owned(), "x".to_owned()));
-    let mut id = String::new();
-    push_id(&mut id, 0xab);
-    assert_eq!(id, "00000000000000ab");
+    assert_eq!(written(&|text| push_id(text, 0xab)), "00000000000000ab");
 }
 
 #[test]
