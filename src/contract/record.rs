@@ -82,12 +82,12 @@ impl<'r> Record<'r> {
     /// Adds a text.
     #[inline]
     pub fn text(&mut self, id: impl Into<ParamId>, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        if let Some((pmid, _)) = self.new_param(id) {
-            let end = memchr::memchr(0, text.as_bytes()).unwrap_or(text.len());
-            self.batch.text(pmid, text.get(..end).unwrap_or_default());
+        let end = memchr::memchr(0, text.as_bytes()).unwrap_or(text.len());
+        let text = text.get(..end).unwrap_or_default();
+        if !text.is_empty()
+            && let Some((pmid, _)) = self.new_param(id)
+        {
+            self.batch.text(pmid, text);
         }
     }
 
