@@ -210,7 +210,7 @@ impl Peer {
     }
 
     /// Adds to a cell of a row.
-    #[inline]
+    #[inline(always)]
     pub fn row_add(&mut self, slot: u32, item: RowItem, more: u64) {
         self.sums.row(slot, item, more, Change::Add, &mut *self.to);
     }
@@ -225,12 +225,11 @@ impl Peer {
         more: [u64; N],
         bind: impl FnOnce(NewRow<'_>),
     ) {
-        let slot = self.sums.slot(items, hash, &mut *self.to, bind);
-        self.sums.row_add_all(slot, items, more, &mut *self.to);
+        self.sums.count_row(items, hash, more, &mut *self.to, bind);
     }
 
     /// Adds to counters of a row; a 0 adds nothing.
-    #[inline]
+    #[inline(always)]
     pub fn row_add_all<const N: usize>(&mut self, slot: u32, items: &[RowItem; N], more: [u64; N]) {
         self.sums.row_add_all(slot, items, more, &mut *self.to);
     }
@@ -256,7 +255,7 @@ impl Peer {
     /// Sets a cell of a row, one that is no counter, to the bits of a value in the type of its metric. The
     /// rows of a shared table have many writers, which must agree on the value, and
     /// [`OTHER`](crate::catalogue::OTHER) has none.
-    #[inline]
+    #[inline(always)]
     pub fn row_set(&mut self, slot: u32, item: RowItem, value: u64) {
         self.sums.row(slot, item, value, Change::Set, &mut *self.to);
     }

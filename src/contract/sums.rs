@@ -37,6 +37,15 @@ struct Counters {
 }
 
 impl Counters {
+    #[inline]
+    fn add(&mut self, item: MetricItem, more: u64) {
+        if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
+            *sum = sum.wrapping_add(more);
+            self.touched |= 1 << item.get();
+        }
+    }
+
+    #[inline]
     fn set(&mut self, item: MetricItem, bits: u64, is_float: bool) {
         let Some(sum) = self.sums.get_mut(usize::from(item.get())) else { return };
         *sum = bits;
@@ -79,55 +88,39 @@ fn spare() -> Box<Counters> {
     })
 }
 
-/// A bit for each cell of a row that has a sum, a value that is set, or a maximum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Marks {
-    added: u32,
-    set: u32,
-    raised: u32,
-}
-
-/// What becomes of a cell.
+/// What becomes of a cell: the same for all rows of its table, always. The word before the cells of a row has
+/// two bits for each.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
-    Add,
-    Set,
-    Raise,
+    Add = 1,
+    Set = 2,
+    Raise = 3,
 }
 
-impl Marks {
+impl Change {
     #[inline(always)]
-    fn change(&mut self, sum: &mut u64, cell: usize, value: u64, change: Change) {
-        let bit = 1 << cell;
-        match change {
-            Change::Add => {
-                self.added |= bit;
-                *sum = sum.wrapping_add(value);
-            }
-            Change::Set => {
-                self.set |= bit;
-                *sum = value;
-            }
-            Change::Raise => {
-                self.raised |= bit;
-                *sum = value.max(*sum);
-            }
-        }
+    fn apply(self, row: &mut [u64], item: RowItem, value: u64) {
+        let [marks, cells @ ..] = row else { return };
+        let Some(cell) = cells.get_mut(usize::from(item.get())) else { return };
+        *marks |= (self as u64) << (2 * item.get());
+        *cell = match self {
+            Self::Add => cell.wrapping_add(value),
+            Self::Set => value,
+            Self::Raise => value.max(*cell),
+        };
     }
 }
 
 /// Sums of the rows of one table, by slot, and values of their other cells.
 #[derive(Debug, Default)]
 struct Rows {
-    /// Cells of a row.
-    cells: usize,
-    /// The one that ranks the rows.
+    /// Words of a row: the marks of its cells, see [`Change`], and the cells.
+    width: usize,
+    /// The cell that ranks the rows.
     score: u16,
-    /// All cells of slot 0, of slot 1, ...
-    sums: Vec<u64>,
-    /// What is to be told of each slot.
-    marks: Vec<Marks>,
-    /// Slots with marks.
+    /// All words of slot 0, of slot 1, ...
+    words: Vec<u64>,
+    /// Slots of which something is to be told.
     touched: Vec<u32>,
     /// The slots of keys, by their hashes.
     keys: HashMap<u64, u32, RandomState>,
@@ -137,52 +130,28 @@ struct Rows {
     used: Duration,
 }
 
-heap_size!(Rows { sums, marks, touched, keys });
+heap_size!(Rows { words, touched, keys });
 
 impl Rows {
     /// Without slots. `cells`: how many a row has, and the one that ranks.
     #[cold]
-    fn new((cells, score): (u16, u16), now: Duration) -> Box<Self> {
-        Box::new(Self { cells: cells.into(), score, used: now, ..Self::default() })
+    fn new((cells, score): (u16, u16), used: Duration) -> Box<Self> {
+        let width = usize::from(cells) + 1;
+        Box::new(Self { width, score, used, ..Self::default() })
     }
 
-    /// Most changes are of slots with marks: nothing is called then.
+    /// The words of a row with marks.
     #[inline(always)]
-    fn change(&mut self, slot: u32, item: RowItem, value: u64, change: Change) {
-        let (at, cell) = (slot as usize, usize::from(item.get()));
-        debug_assert!(cell < self.cells, "{item:?}");
-        match (self.marks.get_mut(at), self.sums.get_mut(at * self.cells + cell)) {
-            (Some(marks), Some(sum)) if *marks != Marks::default() => {
-                marks.change(sum, cell, value, change);
-            }
-            _ => self.first(slot, item, value, change),
-        }
+    fn marked(&mut self, slot: u32) -> Option<&mut [u64]> {
+        let row = self.words.get_mut(slot as usize * self.width..)?;
+        (*row.first()? != 0).then_some(row)
     }
 
-    /// The first change of a slot since it was told.
-    #[inline(never)]
-    fn first(&mut self, slot: u32, item: RowItem, value: u64, change: Change) {
-        let (at, cell) = (slot as usize, usize::from(item.get()));
-        if self.marks.len() <= at {
-            self.marks.resize(at + 1, Marks::default());
-            self.sums.resize((at + 1) * self.cells, 0);
-        }
-        let place = at * self.cells + cell;
-        if let (Some(marks), Some(sum)) = (self.marks.get_mut(at), self.sums.get_mut(place)) {
-            self.touched.push(slot);
-            marks.change(sum, cell, value, change);
-        }
-    }
-
-    /// A cell has no value: what was set or raised is not told.
+    /// A cell has no value: what it had is not told.
     fn unset(&mut self, slot: u32, item: RowItem) {
-        let (at, cell) = (slot as usize, usize::from(item.get()));
-        let value = self.sums.get_mut(at * self.cells + cell);
-        if let (Some(marks), Some(value)) = (self.marks.get_mut(at), value) {
-            marks.set &= !(1 << cell);
-            marks.raised &= !(1 << cell);
-            *value = 0;
-        }
+        let Some([marks, cells @ ..]) = self.marked(slot) else { return };
+        *marks &= !(3 << (2 * item.get()));
+        cells.get_mut(usize::from(item.get())).into_iter().for_each(|cell| *cell = 0);
     }
 
     /// Tells what is kept of a table. Of a row that begins with the sum that ranks: a key that gets a row by it
@@ -191,31 +160,55 @@ impl Rows {
         if !self.touched.is_empty() {
             self.used = now;
         }
-        let Self { cells, score, sums, marks, touched, .. } = self;
+        let Self { width, score, words, touched, .. } = self;
         for slot in touched.drain(..) {
-            let at = slot as usize;
-            let Marks { added, set, raised } =
-                marks.get_mut(at).map(std::mem::take).unwrap_or_default();
-            let mut tell = |cell: u16| {
-                let sum = sums.get_mut(at * *cells + usize::from(cell)).map(std::mem::take);
-                let (item, value) = (RowItem::new(table, cell), sum.unwrap_or_default());
-                to.update(match 1 << cell {
-                    bit if added & bit != 0 => Update::RowCount { slot, item, more: value },
-                    bit if set & bit != 0 => Update::RowSet { slot, item, value },
-                    _ => Update::RowMax { slot, item, value },
-                });
-            };
-            let first = added & 1 << *score;
-            if first != 0 {
-                tell(*score);
-            }
-            let mut left = (added | set | raised) ^ first;
+            let row = words.get_mut(slot as usize * *width..);
+            let Some([marks, cells @ ..]) = row else { continue };
+            let mut left = std::mem::take(marks);
+            let mut next = *score;
             while left != 0 {
-                #[expect(clippy::cast_possible_truncation, reason = "below 32")]
-                tell(left.trailing_zeros() as u16);
-                left &= left - 1;
+                let mark = left >> (2 * next) & 3;
+                left ^= mark << (2 * next);
+                let cell = cells.get_mut(usize::from(next));
+                let (item, value) = (RowItem::new(table, next), cell.map(std::mem::take));
+                let value = value.unwrap_or_default();
+                match mark {
+                    0 => {}
+                    1 => to.update(Update::RowCount { slot, item, more: value }),
+                    2 => to.update(Update::RowSet { slot, item, value }),
+                    _ => to.update(Update::RowMax { slot, item, value }),
+                }
+                #[expect(clippy::cast_possible_truncation, reason = "at most 32")]
+                {
+                    next = left.trailing_zeros() as u16 / 2;
+                }
             }
         }
+    }
+
+    /// Binds a key that has no slot, and returns its slot.
+    #[cold]
+    fn bind<const N: usize>(
+        &mut self,
+        items: &[RowItem; N],
+        hash: u64,
+        to: &mut dyn Recipient,
+        bind: impl FnOnce(NewRow<'_>),
+    ) -> u32 {
+        let Some(table) = items.first().map(|item| item.table()) else { return REST };
+        let is_rest = self.keys.len() >= KEYS;
+        if is_rest && std::mem::replace(&mut self.bound, true) {
+            return REST;
+        }
+        let slot = if is_rest { REST } else { u32::try_from(self.keys.len() + 1).unwrap_or(REST) };
+        if !is_rest {
+            self.keys.insert(hash, slot);
+        }
+        bind(NewRow { to, table, slot, is_rest });
+        for item in items {
+            to.update(Update::RowCount { slot, item: *item, more: 0 });
+        }
+        slot
     }
 
     /// Slots have been bound to rows here.
@@ -233,11 +226,7 @@ pub(super) struct Sums {
     /// By table.
     rows: Vec<Option<Box<Rows>>>,
     longest: Vec<Longest>,
-    /// Something was counted since the last flush.
-    dirty: bool,
     now: Duration,
-    /// When something was counted last.
-    used: Duration,
 }
 
 heap_size!(Counters {});
@@ -255,14 +244,10 @@ impl Sums {
 
     #[inline]
     pub(super) fn add(&mut self, item: MetricItem, more: u64, to: &mut dyn Recipient) {
-        if self.direct {
-            return to.update(Update::Count { item, more });
-        }
-        self.dirty = true;
-        let counters = self.counters.get_or_insert_with(spare);
-        if let Some(sum) = counters.sums.get_mut(usize::from(item.get())) {
-            *sum = sum.wrapping_add(more);
-            counters.touched |= 1 << item.get();
+        match &mut self.counters {
+            Some(counters) => counters.add(item, more),
+            None if self.direct => to.update(Update::Count { item, more }),
+            none => none.insert(spare()).add(item, more),
         }
     }
 
@@ -270,14 +255,16 @@ impl Sums {
     #[inline]
     pub(super) fn set(&mut self, item: MetricItem, value: Value, to: &mut dyn Recipient) {
         let (bits, is_float) = match value {
-            _ if self.direct => return to.update(Update::Set { item, value }),
             Value::U32(number) => (number.into(), false),
             Value::U64(number) => (number, false),
             Value::F64(number) => (number.to_bits(), true),
             _ => return to.update(Update::Set { item, value }),
         };
-        self.dirty = true;
-        self.counters.get_or_insert_with(spare).set(item, bits, is_float);
+        match &mut self.counters {
+            Some(counters) => counters.set(item, bits, is_float),
+            None if self.direct => to.update(Update::Set { item, value }),
+            none => none.insert(spare()).set(item, bits, is_float),
+        }
     }
 
     /// A metric has no value from now on: what was counted before does not come back.
@@ -289,7 +276,8 @@ impl Sums {
         to.update(Update::Unset { item });
     }
 
-    #[inline]
+    /// Most changes are of rows with marks: nothing is called then.
+    #[inline(always)]
     pub(super) fn row(
         &mut self,
         slot: u32,
@@ -298,16 +286,18 @@ impl Sums {
         change: Change,
         to: &mut dyn Recipient,
     ) {
-        match self.rows.get_mut(item.table().index()) {
-            Some(Some(rows)) if !self.direct => {
-                self.dirty = true;
-                rows.change(slot, item, value, change);
-            }
-            _ => self.first(slot, item, value, change, to),
+        match self.marked(item.table(), slot) {
+            Some(row) => change.apply(row, item, value),
+            None => self.first(slot, item, value, change, to),
         }
     }
 
-    /// The first change in a table since its memory was freed.
+    #[inline(always)]
+    fn marked(&mut self, table: TableId, slot: u32) -> Option<&mut [u64]> {
+        self.rows.get_mut(table.index())?.as_mut()?.marked(slot)
+    }
+
+    /// The first change of a row since it was told.
     #[cold]
     fn first(
         &mut self,
@@ -324,12 +314,17 @@ impl Sums {
                 Change::Raise => Update::RowMax { slot, item, value },
             });
         }
-        self.dirty = true;
-        self.rows(item.table(), to).change(slot, item, value, change);
+        let rows = self.rows(item.table(), to);
+        let at = slot as usize * rows.width;
+        if rows.words.len() <= at {
+            rows.words.resize(at + rows.width, 0);
+        }
+        rows.touched.push(slot);
+        change.apply(rows.words.get_mut(at..).unwrap_or_default(), item, value);
     }
 
     /// Adds to counters of a row, those of 0 left out.
-    #[inline]
+    #[inline(always)]
     pub(super) fn row_add_all<const N: usize>(
         &mut self,
         slot: u32,
@@ -338,19 +333,43 @@ impl Sums {
         to: &mut dyn Recipient,
     ) {
         let Some(first) = items.first() else { return };
-        if self.direct {
-            for (item, more) in items.iter().zip(more).filter(|(_, more)| *more > 0) {
-                to.update(Update::RowCount { slot, item: *item, more });
+        match self.marked(first.table(), slot) {
+            Some(row) => {
+                for (item, more) in items.iter().zip(&more) {
+                    if *more > 0 {
+                        Change::Add.apply(row, *item, *more);
+                    }
+                }
             }
-            return;
+            None => self.first_all(slot, items, &more, to),
         }
-        self.dirty = true;
+    }
+
+    #[cold]
+    fn first_all(&mut self, slot: u32, items: &[RowItem], more: &[u64], to: &mut dyn Recipient) {
+        for (item, more) in items.iter().zip(more).filter(|(_, more)| **more > 0) {
+            self.row(slot, *item, *more, Change::Add, to);
+        }
+    }
+
+    /// The same for the row of a key, which is bound if it is new.
+    #[inline]
+    pub(super) fn count_row<const N: usize>(
+        &mut self,
+        items: &[RowItem; N],
+        hash: u64,
+        more: [u64; N],
+        to: &mut dyn Recipient,
+        bind: impl FnOnce(NewRow<'_>),
+    ) {
+        const { assert!(N > 0, "a row has a counter") };
+        let Some(first) = items.first() else { return };
         let rows = self.rows(first.table(), to);
-        for (item, more) in items.iter().zip(more) {
-            if more > 0 {
-                rows.change(slot, *item, more, Change::Add);
-            }
-        }
+        let slot = match rows.keys.get(&hash) {
+            Some(slot) => *slot,
+            None => rows.bind(items, hash, to, bind),
+        };
+        self.row_add_all(slot, items, more, to);
     }
 
     /// A cell of a row has no value from now on.
@@ -359,36 +378,6 @@ impl Sums {
             rows.unset(slot, item);
         }
         to.update(Update::RowUnset { slot, item });
-    }
-
-    /// The slot of the row of a key, which is bound if it is new.
-    #[inline]
-    pub(super) fn slot<const N: usize>(
-        &mut self,
-        items: &[RowItem; N],
-        hash: u64,
-        to: &mut dyn Recipient,
-        bind: impl FnOnce(NewRow<'_>),
-    ) -> u32 {
-        const { assert!(N > 0, "a row has a counter") };
-        let Some(table) = items.first().map(|item| item.table()) else { return REST };
-        let rows = self.rows(table, to);
-        if let Some(slot) = rows.keys.get(&hash) {
-            return *slot;
-        }
-        let is_rest = rows.keys.len() >= KEYS;
-        if is_rest && std::mem::replace(&mut rows.bound, true) {
-            return REST;
-        }
-        let slot = if is_rest { REST } else { u32::try_from(rows.keys.len() + 1).unwrap_or(REST) };
-        if !is_rest {
-            rows.keys.insert(hash, slot);
-        }
-        bind(NewRow { to, table, slot, is_rest });
-        for item in items {
-            to.update(Update::RowCount { slot, item: *item, more: 0 });
-        }
-        slot
     }
 
     /// Whether the rows of a fixed list were not bound yet: they are from now on.
@@ -410,7 +399,6 @@ impl Sums {
 
     /// A value of which the largest of the last minute is shown.
     pub(super) fn longest(&mut self, item: MetricItem, value: u64, to: &mut dyn Recipient) {
-        self.dirty = true;
         let at = self.longest.iter().position(|longest| longest.item == item);
         let at = at.unwrap_or_else(|| {
             self.longest.push(Longest::new(item));
@@ -431,11 +419,8 @@ impl Sums {
             let now = self.now;
             self.longest.retain_mut(|longest| longest.tell(now, to));
         }
-        if std::mem::take(&mut self.dirty) || self.counters.is_some() {
-            self.used = self.now;
+        if self.counters.is_some() || !self.rows.is_empty() {
             self.tell(to);
-        } else if !self.rows.is_empty() && self.now.saturating_sub(self.used) >= IDLE {
-            self.free(to);
         }
     }
 
@@ -455,6 +440,9 @@ impl Sums {
                 }
                 *rows = None;
             }
+        }
+        if self.rows.iter().all(Option::is_none) {
+            self.rows = Vec::new();
         }
     }
 
@@ -478,9 +466,10 @@ impl Sums {
             self.rows.resize_with(at + 1, || None);
         }
         #[expect(clippy::indexing_slicing, reason = "there are that many")]
-        let rows = &mut self.rows[at];
-        let now = self.now;
-        rows.get_or_insert_with(|| Rows::new(to.row_cells(table), now))
+        match &mut self.rows[at] {
+            Some(rows) => rows,
+            none => none.insert(Rows::new(to.row_cells(table), self.now)),
+        }
     }
 }
 

@@ -2,24 +2,23 @@
 //!
 //! # The way of a span
 //!
-//! From the HTTP server (`crate::net`) to the store a span passes these files of this folder.
+//! From the HTTP server (`crate::net`) to its `Peer` a span passes these files of this folder.
 //!
 //! 1. `collector`: the [`Collector`](collector::Collector) takes a request and finds its endpoint;
 //! 2. `collector/submit`: decodes the body, decides on the answer, and only then counts;
-//! 3. `session/directory`: the session of the request, and its agent;
+//! 3. `collector/agents`: the session of the request and its agent, which is there;
 //! 4. `wire/unwrap`: undoes base64 and compression;
-//! 5. `wire/trace`: the walk over the body, with its open records and spans;
-//! 6. `wire/item`: reads one item of it by
-//! 7. `wire/items`: CBOR as the agents write it;
-//! 8. `wire`: the decoded body;
-//! 9. `session`: the agent: whether the request is a copy, and the name of its instance;
-//! 10. `collector/presence`: the agent is there;
-//! 11. `meter`: the metrics of the agent;
-//! 12. `meter/walk`: all records but copies, by
-//! 13. `meter/methods` and `meter/rows`: their sums, with names looked up in
-//! 14. `names`: what the agent has defined;
-//! 15. `records` and `records/shape`: the event record of each span, from
-//! 16. `records/attributes`: its attributes.
+//! 5. `wire/trace`: the walk over the body, item by item, by
+//! 6. `wire/items`: CBOR as the agents write it;
+//! 7. `wire/body`: the decoded body, with its open records and spans;
+//! 8. `session`: the agent: whether the request is a copy, and the name of its instance;
+//! 9. `shape`: which records are copies, and where spans are within each other;
+//! 10. `meter`: the metrics of the agent, from all records but copies, by
+//! 11. `meter/methods` and
+//! 12. `meter/rows`: their sums, with names looked up in
+//! 13. `names`: what the agent has defined;
+//! 14. `records`: the event record of each span, from
+//! 15. `records/attributes`: its attributes.
 
 pub mod collector;
 mod config;
@@ -32,6 +31,7 @@ mod names;
 mod records;
 mod roll_up;
 mod session;
+mod shape;
 pub mod wire;
 
 pub use config::Config;

@@ -18,6 +18,7 @@ pub(super) struct Generations(u8);
 
 impl Generations {
     /// Adds to a counter of a row. `owner`: the instance.
+    #[inline]
     pub(super) fn add(
         &mut self,
         owner: &str,
@@ -27,21 +28,27 @@ impl Generations {
         peer: &mut Peer,
     ) {
         if more > 0 {
-            self.bind(owner, slot, peer);
+            self.need(owner, slot, peer);
             peer.row_add(slot, item, more);
         }
     }
 
     /// The size of a generation in bytes.
+    #[inline]
     pub(super) fn size(&mut self, owner: &str, slot: u32, bytes: u64, peer: &mut Peer) {
-        self.bind(owner, slot, peer);
+        self.need(owner, slot, peer);
         peer.row_set(slot, m::HEAP_SIZE, bytes);
     }
 
-    fn bind(&mut self, owner: &str, slot: u32, peer: &mut Peer) {
-        if self.0 & 1 << slot != 0 {
-            return;
+    #[inline(always)]
+    fn need(&mut self, owner: &str, slot: u32, peer: &mut Peer) {
+        if self.0 & 1 << slot == 0 {
+            self.bind(owner, slot, peer);
         }
+    }
+
+    #[cold]
+    fn bind(&mut self, owner: &str, slot: u32, peer: &mut Peer) {
         self.0 |= 1 << slot;
         let Some(name) = NAMES.get(slot as usize) else { return };
         peer.row_of_process(m::GENERATIONS, slot, owner, ("generation", name));

@@ -137,7 +137,13 @@ impl Meter {
                 self.system.assemblies(self.assemblies, peer);
                 None
             }
-            event => self.sums.get_or_insert_default().event(at, event, &mut self.system, peer),
+            event => {
+                let sums = match &mut self.sums {
+                    Some(sums) => sums,
+                    none => none.insert(Box::default()),
+                };
+                sums.event(at, event, &mut self.system, peer)
+            }
         }
     }
 

@@ -117,41 +117,43 @@ impl Sums {
                 None
             }
             Decoded::MethodLoad { .. } => self.pairs.loaded(at, event, system, peer),
-            _ => match self.collection(at, event, system, peer) {
-                Some(known) => self.known(&known, system, peer),
-                None => self.rare(event, system, peer),
-            },
+            _ => {
+                let mut known = Known::default();
+                if self.collection(at, event, &mut known, system, peer) {
+                    self.known(&known, system, peer)
+                } else {
+                    self.rare(event, system, peer)
+                }
+            }
         }
     }
 
-    /// Events of collections and pauses, and what they make known; `None`: the event is another one.
+    /// Events of collections and pauses, and what they make known; `false`: the event is another one.
     fn collection(
         &mut self,
         at: &At<'_>,
         event: &Decoded<'_>,
+        known: &mut Known,
         system: &mut System,
         peer: &mut Peer,
-    ) -> Option<Known> {
+    ) -> bool {
         let thread = at.capture_thread;
-        Some(match *event {
+        match *event {
             Decoded::SuspendBegin { reason, .. } => {
                 self.collections.suspend(at.time, thread, reason);
-                Known::default()
             }
             Decoded::SuspendEnd { .. } => {
                 let suspension = self.collections.suspended(at.time, thread);
                 add(m::SUSPENSION, suspension.unwrap_or_default(), peer);
-                Known::default()
             }
             Decoded::RestartEnd { .. } => {
-                let known = self.collections.restarted(at.time, thread);
+                *known = self.collections.restarted(at.time, thread);
                 if let Some(pause) = known.pause {
                     let since = self.restarted.replace(at.time);
                     if let Some(share) = since.and_then(|since| share(pause, at.time, since)) {
                         system.without_counters(m::TIME_IN_GC, share, peer);
                     }
                 }
-                known
             }
             Decoded::GcStart { count, depth, reason, kind, .. } => {
                 add(m::GC_BACKGROUND, (kind == 1).into(), peer);
@@ -165,9 +167,9 @@ impl Sums {
                     key.push_str(gc_reason(reason));
                 });
                 let start = Start { number: count, generation: depth, reason, kind };
-                self.collections.start(at.time, start)
+                *known = self.collections.start(at.time, start);
             }
-            Decoded::GcEnd { count, .. } => self.collections.end(at.time, thread, count),
+            Decoded::GcEnd { count, .. } => *known = self.collections.end(at.time, thread, count),
             Decoded::HeapStats {
                 size0,
                 promoted0,
@@ -190,10 +192,11 @@ impl Sums {
                 peer.set(m::HANDLES, u64::from(handles));
                 peer.set(m::FINALIZATION, finalization_count);
                 let promoted = [promoted0, promoted1, promoted2, promoted3, promoted4];
-                self.collections.statistics(thread, sizes, promoted)
+                *known = self.collections.statistics(thread, sizes, promoted);
             }
-            _ => return None,
-        })
+            _ => return false,
+        }
+        true
     }
 
     /// Counts what a collection's event made known.
@@ -216,8 +219,10 @@ impl Sums {
             let row = if end.background { BACKGROUND } else { end.generation.min(2) };
             generations.add(name, row, m::GC_TIME, end.duration, peer);
         }
-        for (generation, bytes) in (0..).zip(known.survivors.into_iter().flatten()) {
-            generations.add(name, generation, m::HEAP_PROMOTED, bytes, peer);
+        if let Some(survivors) = known.survivors {
+            for (generation, bytes) in (0..).zip(survivors) {
+                generations.add(name, generation, m::HEAP_PROMOTED, bytes, peer);
+            }
         }
         known.gc.map(Occurrence::Gc)
     }

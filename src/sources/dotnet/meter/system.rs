@@ -172,7 +172,7 @@ pub(super) struct System {
     seconds: u32,
     /// The monotonic clock at the last report, and the interval that it covers in seconds.
     last: (Duration, f64),
-    /// The last sizes of generations that counters told.
+    /// The last sizes of generations.
     sizes: [Option<u64>; 5],
     /// Sizes of generations come with the runtime's events.
     has_sizes: bool,
@@ -226,6 +226,7 @@ impl System {
     /// The process is an instance of this name: it has no rows yet.
     pub(super) fn start(&mut self, name: &str) {
         (self.name, self.generations) = (name.into(), Generations::default());
+        self.sizes = [None; 5];
     }
 
     /// The counter has come.
@@ -270,7 +271,9 @@ impl System {
             Target::Total(item) if level => peer.set(item, whole(value)),
             Target::Sum(item, unit) => add(item, whole(value * unit), peer),
             Target::Event(item, unit) if !events => add(item, whole(value * unit), peer),
-            Target::Size(generation) if level => self.size(generation, whole(value), peer),
+            Target::Size(generation) if level && !self.has_sizes => {
+                self.size(generation, whole(value), peer);
+            }
             Target::Exceptions => {
                 add(m::EXCEPTIONS, self.agreed.exceptions.counter(whole(value)), peer);
             }
@@ -286,10 +289,10 @@ impl System {
         }
     }
 
-    /// The size of a generation, if it is another one than that of the last report.
+    /// The size of a generation, if it is another one than before.
     fn size(&mut self, generation: u32, size: u64, peer: &mut Peer) {
         let Some(known) = self.sizes.get_mut(generation as usize) else { return };
-        if known.replace(size) != Some(size) && !self.has_sizes {
+        if known.replace(size) != Some(size) {
             self.generations.size(&self.name, generation, size, peer);
         }
     }
@@ -297,9 +300,7 @@ impl System {
     /// Events tell the sizes of all generations.
     pub(super) fn sizes(&mut self, sizes: [u64; 5], peer: &mut Peer) {
         self.has_sizes = true;
-        for (generation, size) in (0..).zip(sizes) {
-            self.generations.size(&self.name, generation, size, peer);
-        }
+        (0..).zip(sizes).for_each(|(generation, size)| self.size(generation, size, peer));
         let all = sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
         self.without_counters(m::HEAP_TOTAL, all, peer);
     }

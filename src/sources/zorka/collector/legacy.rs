@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::{Map, Value, json};
 
+use super::agents::SessionRef;
 use super::submit::show_names;
 use super::{Collector, Outcome, Reply};
 use crate::contract::http::Request;
@@ -11,9 +12,7 @@ use crate::model::{Now, cut};
 use crate::sources::zorka::limits::{JSON, NAME, PAUSE};
 use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::names::Names;
-use crate::sources::zorka::session::{
-    Agent, Kind, Refusal, Registration, SessionRef, clean, digits, live,
-};
+use crate::sources::zorka::session::{Agent, Kind, Refusal, Registration, clean, digits, live};
 
 /// The members of a JSON object; whatever the `Content-Type`, which 1.90.1 to 1.90.5 leave out.
 fn members(request: &Request<'_>) -> Option<Map<String, Value>> {

@@ -3,21 +3,22 @@
 //! ```text
 //! answer ─▶ Endpoint ─┬▶ legacy: register, session ─▶ Registry
 //!                     └▶ submit: unwrap, decode ─▶ decide ─▶ account ─▶ Meter ─▶ the agent's peer
-//! closed, tick ─▶ presence: agents come and go
+//! closed, tick ─▶ agents: they come and go
 //! ```
 //! An agent's lock is held while its body is counted, and never across I/O.
 
+mod agents;
 mod legacy;
-mod presence;
 mod submit;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use self::agents::Directory;
 use super::limits::{HOST_SHOWN, PAUSE};
 use super::meter::Settings;
 use super::records::Allowed;
-use super::session::{Agent, Directory, Kind, Registry};
+use super::session::{Agent, Kind, Registry};
 use super::{Config, metrics as m};
 use crate::contract::http::{Answer, ConnectionId, HttpService, Request};
 use crate::contract::{Peer, PeerMaker};

@@ -7,19 +7,20 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
+use super::agents::SessionRef;
 use super::{Collector, Endpoint, Outcome, Reply};
 use crate::contract::http::{Dropped, Request};
 use crate::model::{Charge, HeapSize, Now, Purpose};
 use crate::sources::zorka::limits::{
     CHARGED_BODY, DECODING, NAME, SCRATCH, SESSION_ID, UNWRAPPED, WAITING, WAITING_BYTES,
 };
-use crate::sources::zorka::meter::Copies;
 use crate::sources::zorka::meter::TraceContext;
 use crate::sources::zorka::names::Names;
 use crate::sources::zorka::records::{Allowed, SpanRecords, Spans};
 use crate::sources::zorka::session::{
-    Agent, Kind, SessionRef, State, Waiting, clean, digits, of_request, of_traces, visible,
+    Agent, Kind, State, Waiting, clean, digits, of_request, of_traces, visible,
 };
+use crate::sources::zorka::shape::Copies;
 use crate::sources::zorka::wire::{
     BodyError, Content, Definition, Encoding, FLAG_CLOSED, TraceBody,
 };

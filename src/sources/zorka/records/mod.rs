@@ -2,7 +2,6 @@
 //! counted span, `event.exception` for each report of an exception in a record that is counted.
 
 mod attributes;
-mod shape;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "test")]
 mod tests;
@@ -12,13 +11,13 @@ pub(crate) use self::attributes::Allowed;
 use std::fmt::Write;
 
 use self::attributes::{Role, public, push, push_id};
-use self::shape::{Counted, Shape, Top};
 use super::limits::{
     RECORD_ATTRIBUTES, RECORD_MESSAGE, RECORD_NAME, RECORD_STATEMENT, RECORD_VALUE,
 };
 use super::meter::{TraceContext, dialect, write_name};
 use super::metrics as m;
 use super::names::Names;
+use super::shape::{Counted, Shape, Top};
 use super::wire::{
     Attribute, AttributeValue, Begin, ClassName, Dialect, Exception, FLAG_ERROR, FLAG_OVERFLOW,
     NONE, Record, TraceBody,

@@ -1,10 +1,8 @@
 //! Agents and their sessions: who sends, under which name it is shown, which of its requests are
 //! copies (docs/protocols/zorka.md 3, 7 and 10.2).
 
-mod directory;
 mod registry;
 
-pub(super) use self::directory::{Directory, SessionRef};
 pub(super) use self::registry::{
     Refusal, Registration, Registry, SessionIds, clean, digits, live, visible,
 };

@@ -6,9 +6,9 @@ use crate::events::flags::{ID, PARENT, POINT};
 use crate::model::{Memory, Stamp};
 use crate::sources::Source;
 use crate::sources::zorka::limits::{RECORD_ATTRIBUTES, RECORD_MESSAGE, RECORD_STATEMENT};
-use crate::sources::zorka::meter::Copies;
 use crate::sources::zorka::meter::TraceContext;
 use crate::sources::zorka::names::Names;
+use crate::sources::zorka::shape::Copies;
 use crate::sources::zorka::wire::{
     Attribute, AttributeValue, Begin, ClassName, Dialect, Exception, FLAG_CLOSED, FLAG_ERROR,
     FLAG_SENT, Frame, NONE, Record, Slice, TraceBody,

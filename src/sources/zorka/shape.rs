@@ -1,11 +1,77 @@
-//! Where the counted spans of a body are within each other, and in which methods each spent its time.
+//! Which records of a body count, where its counted spans are within each other, and in which methods each
+//! spent its time.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::sources::zorka::meter::Copies;
-use crate::sources::zorka::wire::{FLAG_CLOSED, NONE, Record, TraceBody};
+use super::wire::{Dialect, FLAG_CLOSED, FLAG_SENT, NONE, Record, TraceBody};
+
+/// The records of a body that are copies: they were counted when their span came alone. A span is a
+/// copy if it is within another record and, in the modern layout, has been sent before; in the
+/// legacy one, if the root of its tree starts at tick 0, as local tracers write it. All records
+/// below a copy are copies.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    /// First record, and first record behind, in rising order.
+    ranges: Vec<(u32, u32)>,
+}
+
+crate::heap_size!(Copies { ranges });
+
+impl Copies {
+    /// Finds the copies of a body; those of an earlier body are dropped.
+    pub(crate) fn find(&mut self, body: &TraceBody) {
+        self.ranges.clear();
+        let records = &body.records;
+        let at = |n: u32| records.get(n as usize);
+        // Most bodies have no span within another.
+        if !body.spans.iter().any(|s| at(s.record).is_some_and(|r| is_copy(r, true))) {
+            return;
+        }
+        let (mut n, mut local) = (0, false);
+        while let Some(record) = at(n) {
+            if record.parent == NONE {
+                local = record.start == 0;
+            }
+            if is_copy(record, local) {
+                let end = subtree_end(records, n);
+                self.ranges.push((n, end));
+                n = end;
+            } else {
+                n += 1;
+            }
+        }
+    }
+
+    /// Ranges of records, as first and end, in rising order.
+    pub(crate) fn ranges(&self) -> &[(u32, u32)] {
+        &self.ranges
+    }
+
+    /// The record is a copy.
+    pub(crate) fn contains(&self, record: u32) -> bool {
+        let behind = self.ranges.partition_point(|(first, _)| *first <= record);
+        behind.checked_sub(1).and_then(|n| self.ranges.get(n)).is_some_and(|(_, end)| record < *end)
+    }
+}
+
+/// A span begins here that is a copy. `local`: its tree is one of a local tracer, if legacy.
+fn is_copy(record: &Record, local: bool) -> bool {
+    record.span != NONE
+        && record.parent != NONE
+        && match record.dialect {
+            Dialect::Legacy | Dialect::Interim => local,
+            Dialect::Modern | Dialect::Streaming | Dialect::Note => record.flags & FLAG_SENT != 0,
+        }
+}
+
+/// The first record behind those that are in record `at`.
+pub(crate) fn subtree_end(records: &[Record], at: u32) -> u32 {
+    let inner = records.iter().skip(at as usize + 1);
+    let inner = inner.take_while(|r| r.parent != NONE && r.parent >= at).count();
+    at.saturating_add(1).saturating_add(u32::try_from(inner).unwrap_or(u32::MAX))
+}
 
 /// A span that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
