@@ -221,10 +221,12 @@ impl Process {
         let is_read = self.copy(&mut means.buffer, &mut means.aside);
         let Means { host, maker, patterns, buffer, .. } = means;
         let region = is_read.then_some(&**buffer);
-        if self.peer.is_none() || self.meter.is_renamed() {
-            if let Some(region) = region {
-                self.meter.learn(region, age);
-            }
+        let begins = |process: &Self| process.peer.is_none() || process.meter.is_renamed();
+        if let Some(region) = region.filter(|_| begins(self)) {
+            // Its name may be the same.
+            self.meter.learn(region, age);
+        }
+        if begins(self) {
             if !self.meter.is_known(age) || self.peer.is_none() && !self.meter.is_wanted(patterns) {
                 return;
             }
