@@ -39,7 +39,7 @@ use divan::{Bencher, black_box};
 use pmdaapm::events::{self, ReadRequest, Resolutions};
 use pmdaapm::model::{EventKindId, Now, Pmid, Stamp};
 use pmdaapm::sources::lttng::viewer::{Pattern, Settings};
-use pmdaapm::sources::lttng::{Collector, RecordFilter};
+use pmdaapm::sources::lttng::{Collector, Protocol, RecordFilter};
 use pmdaapm::store::{Limits, Store};
 use relayd::{Recorded, Relayd};
 use test_kit::catalogue;

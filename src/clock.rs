@@ -1,4 +1,4 @@
-//! The only place that reads clocks.
+//! The clocks that sessions and sources are told.
 
 use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -15,4 +15,14 @@ pub fn now() -> Now {
         wall: Stamp { sec: wall.as_secs().cast_signed(), nsec: wall.subsec_nanos() },
         monotonic: START.elapsed(),
     }
+}
+
+/// `CLOCK_MONOTONIC` of this host in ns, which runtimes stamp their events with.
+#[must_use]
+pub fn ticks() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec
+        .unsigned_abs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(time.tv_nsec.unsigned_abs())
 }

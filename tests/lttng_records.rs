@@ -21,7 +21,7 @@ use pmdaapm::ctf::{
 use pmdaapm::events::{HighRes, Records};
 use pmdaapm::model::component;
 use pmdaapm::model::{EventKindId, TableId};
-use pmdaapm::sources::lttng::{Collector, RecordFilter};
+use pmdaapm::sources::lttng::{Collector, Protocol, RecordFilter};
 use pmdaapm::store::{Change, Limits, Store};
 use test_kit::lttng::{NAMES, Relayd, at, settings, whole};
 

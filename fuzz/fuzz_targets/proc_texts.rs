@@ -41,7 +41,9 @@ fn made(mut data: &[u8]) {
     let ended = more & 1 << 40 != 0;
     let read = ProcStat::parse(&stat(comm, start, flags, if ended { 'Z' } else { 'S' }));
     let kernel = flags & 0x0020_0000 != 0;
-    assert_eq!(read, Some(ProcStat { comm: comm.to_vec(), start, threads: 1, kernel, ended }));
+    let cpu = read.as_ref().map_or((0, 0), |stat| stat.cpu);
+    assert_eq!(cpu.0 * 6, cpu.1 * 5);
+    assert_eq!(read, Some(ProcStat { comm: comm.to_vec(), cpu, start, threads: 1, kernel, ended }));
 
     // The kernel escapes newlines in the name that this file has.
     let name: Vec<u8> = comm.iter().map(|&b| if b == b'\n' { b' ' } else { b }).collect();

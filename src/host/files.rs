@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirEntryExt, FileExt};
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use pmda::process::leaves_reserve;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -19,6 +20,8 @@ const FILE: u64 = 256 << 10;
 /// Bytes for which there is room before a file is read. Most files are shorter, and the kernel gives at most a page at
 /// once; without room the first read asks for 32 bytes, for which it makes the whole text.
 const ROOM: usize = 4096;
+/// Bytes that are copied at first, where so many are wanted.
+const STEP: usize = 256 << 10;
 
 /// A file system like /proc.
 #[derive(Debug)]
@@ -92,6 +95,13 @@ pub fn ticks() -> u64 {
     now.tv_sec.unsigned_abs().saturating_mul(each).saturating_add(part)
 }
 
+/// How long ago a process has begun, by its start.
+#[must_use]
+pub fn age(start: u64) -> Duration {
+    let each = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis(ticks().saturating_sub(start).saturating_mul(1000) / each)
+}
+
 impl ProcDir {
     /// Start time of the process, if it lives.
     #[must_use]
@@ -156,14 +166,17 @@ impl ProcDir {
     }
 }
 
-/// Copies at most so many bytes that a file has at a position.
+/// Copies at most so many bytes that a file has at a position. Room is made for no more than twice what has come: a
+/// file may be shorter than it says.
 ///
 /// # Errors
 /// Its file system cannot read it.
 pub fn read_at(file: &File, at: u64, most: usize, into: &mut Vec<u8>) -> io::Result<()> {
-    into.resize(most, 0);
     let mut read = 0;
-    while let Some(rest) = into.get_mut(read..).filter(|rest| !rest.is_empty()) {
+    loop {
+        let end = most.min(STEP.max(2 * read));
+        into.resize(into.len().max(end), 0);
+        let rest = into.get_mut(read..end).unwrap_or_default();
         match file.read_at(rest, at.saturating_add(read as u64))? {
             0 => break,
             more => read += more,
@@ -219,4 +232,34 @@ fn read(at: impl AsFd, path: &Path, max: u64, into: &mut Vec<u8>) -> io::Result<
     into.reserve(ROOM);
     file.take(max).read_to_end(into)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_shorter_than_it_says_takes_no_room() {
+        let path = std::env::temp_dir().join(format!("apm-host-read-{}", std::process::id()));
+        let text: Vec<u8> = (0..1_000_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+        std::fs::write(&path, &text[..9_000]).unwrap();
+        let (file, mut into) = (File::open(&path).unwrap(), Vec::new());
+        read_at(&file, 0, 16 << 20, &mut into).unwrap();
+        assert_eq!(into, text[..9_000]);
+        assert!(into.capacity() < 1 << 20, "{}", into.capacity());
+        for (at, most) in [(0, 1_000), (8_000, 5_000), (9_000, 1), (0, 0), (u64::MAX, 9)] {
+            let end = |at: usize| at.min(9_000);
+            let from = usize::try_from(at).unwrap();
+            let (from, to) = (end(from), end(from.saturating_add(most)));
+            let read = read_at(&file, at, most, &mut into);
+            assert!(read.is_err() || into == text[from..to], "{at} {most}");
+        }
+        // One that is long is read whole.
+        std::fs::write(&path, &text).unwrap();
+        read_at(&file, 1, 16 << 20, &mut into).unwrap();
+        assert_eq!(into, text[1..]);
+        read_at(&file, 0, 999_999, &mut into).unwrap();
+        assert_eq!(into, text[..999_999]);
+        std::fs::remove_file(&path).unwrap();
+    }
 }

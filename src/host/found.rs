@@ -2,7 +2,7 @@
 //! system that is another user's need not answer, and is not asked before.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use pmda::process::leaves_reserve;
@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
 use super::files::{ProcDir, folder_in, path_of};
+use super::known::Mapped;
 use super::text::file_system;
 
 /// File systems that answer by themselves. Others have a server, which need not: of those a read could
@@ -55,9 +56,16 @@ impl Found {
         let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
             return Err(Errno::NOENT);
         };
-        let folder = folder_in(&process.root()?, folder)?;
+        Self::at(folder_in(&process.root()?, folder)?, Path::new(file))
+    }
+
+    /// The file of this name in a folder, which is no link.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn at(folder: impl AsFd, file: &Path) -> Result<Self, Errno> {
         let flags = FLAGS | OFlags::NOFOLLOW;
-        Self::new(rustix::fs::openat(&folder, file, flags, Mode::empty())?)
+        Self::new(rustix::fs::openat(folder, file, flags, Mode::empty())?)
     }
 
     fn new(file: OwnedFd) -> Result<Self, Errno> {
@@ -72,6 +80,12 @@ impl Found {
         &self.stat
     }
 
+    /// Its device and its inode.
+    #[must_use]
+    pub const fn file(&self) -> Mapped {
+        ((self.stat.stx_dev_major, self.stat.stx_dev_minor), self.stat.stx_ino)
+    }
+
     /// It is a file, not a FIFO or another thing.
     #[must_use]
     pub fn is_regular(&self) -> bool {
@@ -81,7 +95,7 @@ impl Found {
     /// The type of its file system, by the process's `mountinfo`.
     #[must_use]
     pub fn file_system<'a>(&self, mountinfo: &'a [u8]) -> Option<&'a [u8]> {
-        file_system(mountinfo, (self.stat.stx_dev_major, self.stat.stx_dev_minor))
+        file_system(mountinfo, self.file().0)
     }
 
     /// Its file system answers by itself.

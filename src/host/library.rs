@@ -78,7 +78,7 @@ impl Library {
         }
         let (mut lowest, mut dynamic) = (u64::MAX, None);
         for number in 0..count.into() {
-            let header = nth(headers, number, HEADER)?;
+            let header = element(headers, number, HEADER)?;
             let [kind, _] = u32s(memory.array(header)?);
             let address = memory.u64(header.checked_add(16)?)?;
             match kind.into() {
@@ -92,7 +92,7 @@ impl Library {
         let mut library = Self { bias, ..Self::default() };
         let dynamic = library.address(dynamic?)?;
         for number in 0..ENTRIES {
-            let entry = nth(dynamic, number, ENTRY)?;
+            let entry = element(dynamic, number, ENTRY)?;
             let (tag, value) = (memory.u64(entry)?, memory.u64(entry.checked_add(8)?)?);
             // The C library has made addresses of them, or not.
             let there = || if value < bias { library.address(value) } else { Some(value) };
@@ -125,12 +125,12 @@ impl Library {
     fn by_gnu_hash(&self, memory: &impl Memory, table: u64, name: &[u8]) -> Option<u64> {
         let [buckets, first] = u32s(memory.array(table)?);
         let [filters, _] = u32s(memory.array(table.checked_add(8)?)?);
-        let start = nth(table.checked_add(16)?, filters.into(), 8)?;
-        let chains = nth(start, buckets.into(), 4)?;
+        let start = element(table.checked_add(16)?, filters.into(), 8)?;
+        let chains = element(start, buckets.into(), 4)?;
         let hash = gnu_hash(name);
-        let mut number = u32_at(memory, nth(start, hash.checked_rem(buckets)?.into(), 4)?)?;
+        let mut number = u32_at(memory, element(start, hash.checked_rem(buckets)?.into(), 4)?)?;
         for _ in 0..CHAIN {
-            let other = u32_at(memory, nth(chains, number.checked_sub(first)?.into(), 4)?)?;
+            let other = u32_at(memory, element(chains, number.checked_sub(first)?.into(), 4)?)?;
             // The lowest bit ends the chain.
             if (other ^ hash) >> 1 == 0
                 && let Some(found) = self.named(memory, number, name)
@@ -148,9 +148,9 @@ impl Library {
     fn by_hash(&self, memory: &impl Memory, table: u64, name: &[u8]) -> Option<u64> {
         let [buckets, _] = u32s(memory.array(table)?);
         let start = table.checked_add(8)?;
-        let chains = nth(start, buckets.into(), 4)?;
+        let chains = element(start, buckets.into(), 4)?;
         let hash = hash(name);
-        let mut number = u32_at(memory, nth(start, hash.checked_rem(buckets)?.into(), 4)?)?;
+        let mut number = u32_at(memory, element(start, hash.checked_rem(buckets)?.into(), 4)?)?;
         for _ in 0..CHAIN {
             if number == 0 {
                 return None;
@@ -158,14 +158,14 @@ impl Library {
             if let Some(found) = self.named(memory, number, name) {
                 return Some(found);
             }
-            number = u32_at(memory, nth(chains, number.into(), 4)?)?;
+            number = u32_at(memory, element(chains, number.into(), 4)?)?;
         }
         None
     }
 
     /// The address of the symbol with this number, if it has this name and is not another library's.
     fn named(&self, memory: &impl Memory, number: u32, name: &[u8]) -> Option<u64> {
-        let symbol = nth(self.symbols, number.into(), SYMBOL)?;
+        let symbol = element(self.symbols, number.into(), SYMBOL)?;
         let [text, _] = u32s(memory.array(symbol)?);
         let [section, _] = u16s(memory.array(symbol.checked_add(6)?)?);
         let is = section != 0 && memory.has(self.names.checked_add(text.into())?, name);
@@ -186,7 +186,7 @@ fn hash(name: &[u8]) -> u32 {
 
 /// The address of an element of a list.
 #[must_use]
-pub fn nth(list: u64, number: u64, size: u64) -> Option<u64> {
+pub fn element(list: u64, number: u64, size: u64) -> Option<u64> {
     list.checked_add(number.checked_mul(size)?)
 }
 

@@ -1,5 +1,7 @@
 //! The files that a process has mapped, by the text of /proc/PID/maps.
 
+use super::known::Mapped;
+
 /// Bytes of a path: the kernel's `PATH_MAX`.
 const PATH: usize = 4096;
 const DELETED: &[u8] = b" (deleted)";
@@ -17,6 +19,14 @@ pub struct Mapping {
     pub device: (u32, u32),
     /// Number of the file.
     pub inode: u64,
+}
+
+impl Mapping {
+    /// The file's device and inode.
+    #[must_use]
+    pub const fn file(&self) -> Mapped {
+        (self.device, self.inode)
+    }
 }
 
 /// `7f1c5f4d3000-7f1c5f4d4000 rw-s 00000000 00:1a 12345   /tmp/hsperfdata_app/17 (deleted)`

@@ -36,12 +36,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub use aside::Aside;
 use discovery::Discovery;
-pub use files::{ProcDir, ProcFs, folder, folder_in, path_of, read_at, ticks};
+pub use files::{ProcDir, ProcFs, age, folder, folder_in, path_of, read_at, ticks};
 pub use finder::{Finder, Glance, Interest, Look, Named, Visit};
 pub use found::Found;
 pub use known::{Known, Mapped, Program, Reports, Taken};
 pub use lent::Lent;
-pub use library::{Library, Memory, nth};
+pub use library::{Library, Memory, element};
 pub use maps::{Line, Mapping, lines};
 pub use sockets::{Holding, Socket, holds, socket};
 pub use text::{ProcStat, ProcStatus, file_system};
@@ -147,6 +147,15 @@ impl Place {
     /// Looks at a process as if it were new: what was told of it was not taken.
     pub fn again(&self, pid: u32) {
         let _ = self.commands.send(Command::Again(self.number, pid));
+    }
+
+    /// Takes what was told. What was not taken is looked for again.
+    pub fn take<K: Clone + PartialEq, T>(&self, reports: &Reports<K, T>) -> Taken<T> {
+        let taken = reports.take();
+        if taken.full {
+            self.look_again();
+        }
+        taken
     }
 
     /// Looks at all processes: the configuration has changed.

@@ -8,6 +8,8 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 pub struct ProcStat {
     /// Name of the program's file or of the main thread, at most 15 bytes.
     pub comm: Vec<u8>,
+    /// Processor time of user and system in ns.
+    pub cpu: (u64, u64),
     /// Clock ticks since boot.
     pub start: u64,
     /// Threads of the process.
@@ -26,13 +28,17 @@ impl ProcStat {
         let close = memchr::memrchr(b')', text)?;
         let comm = text.get(open + 1..close)?.to_vec();
         let mut fields = std::str::from_utf8(text.get(close + 1..)?).ok()?.split_ascii_whitespace();
-        // Fields 3, 9, 20 and 22 of proc_pid_stat(5).
+        // Fields 3, 9, 14, 15, 20 and 22 of proc_pid_stat(5).
         let state = fields.next()?;
         let flags: u64 = fields.nth(5)?.parse().ok()?;
-        let threads = fields.nth(10)?.parse().ok()?;
+        let (user, system): (u64, u64) =
+            (fields.nth(4)?.parse().ok()?, fields.next()?.parse().ok()?);
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let threads = fields.nth(4)?.parse().ok()?;
         let start = fields.nth(1)?.parse().ok()?;
         Some(Self {
             comm,
+            cpu: (user.saturating_mul(tick), system.saturating_mul(tick)),
             start,
             threads,
             kernel: flags & KERNEL_THREAD != 0,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use pmdaapm::sources::lttng::{Collector, Reader, RecordFilter};
+use pmdaapm::sources::lttng::{Collector, Protocol, Reader, RecordFilter};
 use pmdaapm::store::{Limits, Store};
 use test_kit::lttng::{Relayd, at, settings};
 

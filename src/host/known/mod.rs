@@ -5,6 +5,7 @@ mod reports;
 pub use reports::{Reports, Taken};
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,34 +22,43 @@ pub type Mapped = ((u32, u32), u64);
 
 /// What a process executes, as far as a look shows it. When it executes another program, its id and its start
 /// stay the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Its command line; empty while a program begins.
-    pub command: Vec<u8>,
+    /// Hash of its whole command line; `None`: that is empty, as while a program begins.
+    command: Option<u64>,
     /// The file that each program of its kind makes for itself and keeps mapped, if that is open: nobody else
     /// has its number as long as it is.
     pub file: Option<Mapped>,
 }
 
 impl Program {
+    /// Of a command line, with a NUL behind each argument.
+    #[must_use]
+    pub fn new(command: &[u8], file: Option<Mapped>) -> Self {
+        let mut hash = DefaultHasher::new();
+        command.hash(&mut hash);
+        Self { command: (!command.is_empty()).then(|| hash.finish()), file }
+    }
+
     /// It is another one than `before`: by the file, which is its own, else by the command line.
     #[must_use]
     pub fn is_another(&self, before: &Self) -> bool {
         match (self.file, before.file) {
             (Some(now), Some(before)) => now != before,
-            _ => {
-                let known = !self.command.is_empty() && !before.command.is_empty();
-                known && self.command != before.command
-            }
+            _ => self.command.zip(before.command).is_some_and(|(now, before)| now != before),
         }
+    }
+
+    /// What it is called can be told now: it had no command line when it was seen `before`.
+    #[must_use]
+    pub const fn is_named(&self, before: &Self) -> bool {
+        self.command.is_some() && before.command.is_none()
     }
 
     /// It was seen again: what is not seen now is as it was.
     pub fn seen(&mut self, now: Self) {
         self.file = now.file.or(self.file);
-        if !now.command.is_empty() {
-            self.command = now.command;
-        }
+        self.command = now.command.or(self.command);
     }
 }
 
@@ -172,9 +182,8 @@ mod tests {
 
     #[test]
     fn a_program_is_known_by_its_file_and_else_by_its_command_line() {
-        let program = |command: &str, inode: u64| Program {
-            command: command.as_bytes().to_vec(),
-            file: (inode > 0).then_some(((0, 26), inode)),
+        let program = |command: &str, inode: u64| {
+            Program::new(command.as_bytes(), (inode > 0).then_some(((0, 26), inode)))
         };
         let mut before = program("a", 5);
         // One that writes over its arguments is the same.
@@ -184,6 +193,7 @@ mod tests {
         assert!(other_device.is_another(&before));
         assert!(program("b", 0).is_another(&before) && !program("a", 0).is_another(&before));
         assert!(!program("", 0).is_another(&before), "it begins");
+        assert!(program("a", 0).is_named(&program("", 5)) && !program("b", 0).is_named(&before));
         // A file that cannot be opened for a while is the same when it can.
         before.seen(program("", 0));
         assert_eq!(before, program("a", 5));

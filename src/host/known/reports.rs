@@ -46,10 +46,25 @@ pub struct Taken<T> {
 }
 
 impl<T> Taken<T> {
-    /// The process that began then has ended.
-    #[must_use]
-    pub fn has_ended(&self, pid: u32, start: u64) -> bool {
-        self.alive.as_ref().is_some_and(|alive| alive.get(&pid) != Some(&start))
+    /// What is applied, in this order, where these are known with their starts: a process that was found, or
+    /// (`None`) that has ended.
+    pub fn changes(self, known: impl Iterator<Item = (u32, u64)>) -> Vec<(u32, Option<T>)> {
+        let Self { found, alive, .. } = self;
+        let alive = |pid, start: Option<u64>| {
+            let Some(alive) = &alive else { return true };
+            alive.get(&pid).is_some_and(|now| start.is_none_or(|start| start == *now))
+        };
+        // One that was found otherwise before its end is read so.
+        let gone =
+            known.filter(|(pid, start)| !found.contains_key(pid) && !alive(*pid, Some(*start)));
+        let mut changes: Vec<_> = gone.map(|(pid, _)| (pid, None)).collect();
+        for (pid, what) in found {
+            changes.push((pid, Some(what)));
+            if !alive(pid, None) {
+                changes.push((pid, None));
+            }
+        }
+        changes
     }
 }
 

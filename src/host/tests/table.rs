@@ -7,7 +7,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const NOTHING: Interest = Interest::Nothing;
 
 fn stat(start: u64, comm: &str) -> ProcStat {
-    ProcStat { comm: comm.into(), start, threads: 1, kernel: false, ended: false }
+    ProcStat { comm: comm.into(), cpu: (0, 0), start, threads: 1, kernel: false, ended: false }
 }
 
 /// One process: its id, the inode of its folder, start and name, and what each of two finders makes of it.

@@ -3,6 +3,7 @@
 pub(super) mod cgroup;
 
 use super::files::{ProcDir, path_of};
+use super::text::ProcStat;
 
 /// What is read at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,32 +21,19 @@ pub struct Usage {
 /// Of the very process that began then; `None`: it has ended.
 #[must_use]
 pub fn usage(process: &ProcDir, start: u64) -> Option<Usage> {
-    let stat = process.read("stat")?;
+    let stat = ProcStat::parse(&process.read("stat")?).filter(|stat| stat.start == start)?;
     let status = process.read("status").unwrap_or_default();
     let line = |key: &[u8]| {
         let line = status.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key))?;
         std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse::<u64>().ok()
     };
     let kib = |key| line(key).map(|kib| kib.saturating_mul(1024));
-    let (began, cpu) = times(&stat)?;
-    (began == start).then(|| Usage {
+    Some(Usage {
         resident: kib(b"VmRSS:"),
         swap: kib(b"VmSwap:"),
         threads: line(b"Threads:"),
-        cpu,
+        cpu: stat.cpu,
     })
-}
-
-/// Start in clock ticks, and user and system time in ns.
-fn times(stat: &[u8]) -> Option<(u64, (u64, u64))> {
-    // The name in parentheses can have blanks and parentheses; field 3 follows it.
-    let at = memchr::memrchr(b')', stat)?;
-    let mut fields = std::str::from_utf8(stat.get(at + 1..)?).ok()?.split_ascii_whitespace();
-    let user: u64 = fields.nth(11)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    let start: u64 = fields.nth(6)?.parse().ok()?;
-    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some((start, (user.saturating_mul(tick), system.saturating_mul(tick))))
 }
 
 /// Open files: the size of the folder since Linux 6.2, before that its entries.

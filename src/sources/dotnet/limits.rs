@@ -8,6 +8,8 @@ use std::time::Duration;
 pub const COUNTERS_AGE: Duration = Duration::from_secs(60);
 /// Processes that are instances at once; more are counted and not read.
 pub const PROCESSES: usize = 2_000;
+/// Processes of which a report waits until the task is at leisure. Others are found again.
+pub const REPORTS: usize = 4_096;
 /// Bytes of a nettrace block: runtimes send at most 100 KiB and a header (docs/protocols/dotnet.md 3).
 pub const BLOCK: usize = 1 << 20;
 /// Bytes of the name of a nettrace object.

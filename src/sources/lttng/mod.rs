@@ -55,7 +55,7 @@ pub mod viewer;
 
 pub use config::Config;
 pub use record::{FIELD_SIZE, RecordFilter};
-pub use relay::{Collector, OwnViewers, Reader};
+pub use relay::{Collector, OwnViewers, Protocol, Reader};
 
 #[cfg(feature = "agent")]
 use super::{Context, Running};

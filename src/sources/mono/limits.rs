@@ -59,6 +59,8 @@ pub(super) const MOUNTS: u64 = 1 << 20;
 pub(super) const USER_COUNTERS: usize = 1024;
 /// Processes whose areas are read.
 pub(super) const AREAS: usize = 4096;
+/// Processes of which a report waits: each may have an open file. Others are found again.
+pub(super) const REPORTS: usize = AREAS;
 /// Processes whose start times are remembered, to tell one whose id is used again.
 pub(super) const PROCESSES: usize = 4096;
 /// Event records of one kind and process a second. A throw with its record takes 2 us.

@@ -1,26 +1,23 @@
-//! CPU profiles of one process: when a burst is due, its short session beside the other one, and the processor
-//! time of threads, from `/proc/PID/task/TID/schedstat`.
+//! CPU profiles of one process: when a burst is due, its short session beside the other one, and what /proc has of
+//! threads: names, and the processor time, from `/proc/PID/task/TID/schedstat`.
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::reading::Turn;
+use super::reading::{TURN, Turn, read, with_buffer};
 use crate::contract::Peer;
 use crate::net::guard::Guarded;
 use crate::sources::dotnet::discovery::Target;
 use crate::sources::dotnet::metrics::PROFILE_RUN;
 use crate::sources::dotnet::profile::{Clock, Profile};
+use crate::sources::dotnet::records::Lookup;
 use crate::sources::dotnet::session::End;
 use crate::sources::dotnet::{limits, profile};
 
-/// Bytes of one read.
-const READ: usize = 64 << 10;
-/// Most bytes of one turn: then other processes have theirs.
-const TURN: usize = 512 << 10;
 /// Time between two reads: the weights of samples are as exact as that.
 const STEP: Duration = Duration::from_millis(25);
 
@@ -101,23 +98,13 @@ impl Bursts {
     pub(super) fn turn(&mut self, now: Duration) -> Turn {
         let mut turn = Turn::default();
         let Some(reading) = &mut self.reading else { return turn };
-        while turn.bytes < TURN && turn.end.is_none() {
-            let Reading { socket, input, .. } = &mut *reading;
-            let filled = input.len();
-            input.resize(filled + READ, 0);
-            let outcome = socket.read(input.get_mut(filled..).unwrap_or_default());
-            input.truncate(filled + outcome.as_ref().copied().unwrap_or(0));
-            match outcome {
-                Ok(0) => turn.end = Some(End::Cut),
-                Ok(read) => turn.bytes += read,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => turn.end = Some(End::Cut),
+        with_buffer(|buffer| {
+            while let Some(bytes) = read(&mut reading.socket, buffer, &mut turn) {
+                if !reading.discards {
+                    reading.input.extend_from_slice(bytes);
+                }
             }
-            if reading.discards {
-                reading.input.clear();
-            }
-        }
+        });
         if let Err(error) = self.profile.feed(&mut reading.input, &mut self.threads) {
             turn.fault = Some(error.to_string());
             self.discard();
@@ -162,6 +149,8 @@ pub(super) fn answer(text: String, peer: &mut Peer) {
     peer.answer(PROFILE_RUN, text);
 }
 
+/// Most threads of a container that are looked at for one name.
+const NAMED: usize = 1024;
 /// Bytes of a file that are read: the line `NSpid` of a status is within them.
 const FILE: u64 = 4096;
 
@@ -219,6 +208,18 @@ impl Threads {
             }
         }
         self.inner = Some(known);
+    }
+}
+
+impl Lookup for Threads {
+    fn thread_name(&mut self, thread: u64) -> Option<String> {
+        let is = |id: &u64| self.inner_id(*id) == Some(thread);
+        let outer = match self.inner {
+            // The process counts its threads in another namespace.
+            Some(_) => self.list()?.into_iter().take(NAMED).find(is)?,
+            None => thread,
+        };
+        Some(self.read(outer, "comm")?.trim_end().to_owned())
     }
 }
 

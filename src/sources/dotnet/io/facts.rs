@@ -1,16 +1,16 @@
-//! What is said of a process beside its events, and when: identity and state by its session, processor time and
-//! names of threads by /proc.
+//! What is said of a process beside its events, and when: identity and state by its session, processor time by
+//! /proc.
 
-use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::discovery::Found;
 use crate::clock::now;
 use crate::contract::{Identity, Peer, Service};
+use crate::host::{ProcDir, ProcStat};
 use crate::model::{Now, Value};
 use crate::sources::dotnet::discovery::Target;
 use crate::sources::dotnet::metrics::{self as m, program};
-use crate::sources::dotnet::records::Lookup;
 use crate::sources::dotnet::session::{Process, State};
 use crate::sources::dotnet::stream::Parts;
 
@@ -100,9 +100,9 @@ impl Facts {
     }
 
     /// A second has passed.
-    pub(super) fn tick(&mut self, now: Now, peer: &mut Peer) {
+    pub(super) fn tick(&mut self, now: Now, found: &Found, peer: &mut Peer) {
         if self.introduced {
-            self.times.tick(now.monotonic, &self.target, &self.name, peer);
+            self.times.tick(now.monotonic, found, &self.name, peer);
         }
     }
 
@@ -164,8 +164,6 @@ fn service(instance: &str, is_new: bool) -> Service {
 
 /// Time between two reads of `/proc/PID/stat`: one costs some 15 us.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Most threads of a container that are looked at for one name.
-const THREADS: usize = 1024;
 
 /// Processor time of a process.
 #[derive(Debug)]
@@ -181,13 +179,15 @@ impl Times {
     }
 
     /// Reads the times if it is time. `name`: the instance name.
-    pub(super) fn tick(&mut self, now: Duration, target: &Target, name: &str, peer: &mut Peer) {
-        if now < self.next || target.pid == 0 {
+    pub(super) fn tick(&mut self, now: Duration, found: &Found, name: &str, peer: &mut Peer) {
+        if now < self.next || found.target.pid == 0 {
             return;
         }
         self.next = now + PERIOD;
-        let Some((user, system)) = read(target) else { return };
-        if let Some(cpus) = cpus(target).filter(|_| !self.bound) {
+        let Some(process) = found.process() else { return };
+        let stat = process.stat().filter(|stat| stat.start == found.target.start);
+        let Some(ProcStat { cpu: (user, system), .. }) = stat else { return };
+        if let Some(cpus) = cpus(&process).filter(|_| !self.bound) {
             peer.set(m::CPUS, cpus);
         }
         for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
@@ -204,8 +204,8 @@ impl Times {
 }
 
 /// Processors that the process may use.
-fn cpus(target: &Target) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{}/status", target.pid)).ok()?;
+fn cpus(process: &ProcDir) -> Option<u32> {
+    let status = String::from_utf8(process.read("status")?).ok()?;
     count(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim())
 }
 
@@ -218,52 +218,6 @@ fn count(list: &str) -> Option<u32> {
         count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
     }
     Some(count)
-}
-
-/// User and system time in ns, of the very process.
-fn read(target: &Target) -> Option<(u64, u64)> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", target.pid)).ok()?;
-    // The name in parentheses can have blanks and parentheses; field 3 follows it.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    let user: u64 = fields.nth(11)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    let start: u64 = fields.nth(6)?.parse().ok()?;
-    if start != target.start {
-        return None;
-    }
-    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    Some((user.saturating_mul(tick), system.saturating_mul(tick)))
-}
-
-/// Finds the names of a process's threads.
-#[derive(Debug)]
-pub(super) struct Threads(Arc<Target>);
-
-impl Threads {
-    pub(super) const fn new(target: Arc<Target>) -> Self {
-        Self(target)
-    }
-}
-
-impl Lookup for Threads {
-    fn thread_name(&mut self, thread: u64) -> Option<String> {
-        let Target { pid, container_pid, .. } = *self.0;
-        let tasks = format!("/proc/{pid}/task");
-        if pid == container_pid {
-            let name = fs::read_to_string(format!("{tasks}/{thread}/comm")).ok()?;
-            return Some(name.trim_end().to_owned());
-        }
-        // The process counts its threads in another namespace.
-        for task in fs::read_dir(tasks).ok()?.take(THREADS).flatten() {
-            let Ok(status) = fs::read_to_string(task.path().join("status")) else { continue };
-            let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-            let inner = field("NSpid:").and_then(|ids| ids.split_ascii_whitespace().next_back());
-            if inner.and_then(|id| id.parse().ok()) == Some(thread) {
-                return field("Name:").map(|name| name.trim().to_owned());
-            }
-        }
-        None
-    }
 }
 
 #[cfg(test)]

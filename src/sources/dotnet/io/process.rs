@@ -9,13 +9,14 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::bursts::{Bursts, answer};
+use super::bursts::{Bursts, Threads, answer};
 use super::discovery::Found;
-use super::facts::{Facts, Threads};
+use super::facts::Facts;
 use super::lines::{Exchanged, Lines};
 use super::reading::{Reading, aligned};
 use crate::clock::now;
 use crate::contract::{Control, Held, Peer};
+use crate::host::age;
 use crate::model::{HeapSize, Now};
 use crate::net::Peers;
 use crate::net::guard::Guard;
@@ -60,18 +61,22 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
     let config = shared.config.clone();
     let first = Arc::clone(&config.borrow());
     let at = now();
+    let age = match found.again {
+        true => Some(Duration::ZERO),
+        false => (found.target.pid != 0).then(|| age(found.target.start)),
+    };
+    // The monotonic clock began with the PMDA.
+    let is_new = !found.again && age.is_some_and(|age| age < at.monotonic);
     let task = Task {
-        session: Process::new(
-            Arc::clone(&first),
-            Arc::clone(&shared.client),
-            at.monotonic,
-            age(&found.target, at),
-        ),
+        session: Process::new(Arc::clone(&first), Arc::clone(&shared.client), at.monotonic, age),
         peer: shared.peers.peer(&queue),
         ledger: Ledger::new(shared.peers.memory()),
-        facts: Facts::new(Arc::clone(&found.target), began_since_start(&found.target, at)),
-        parts: Parts::new(&first, Box::new(Threads::new(Arc::clone(&found.target))))
-            .serving(&shared.latencies),
+        facts: Facts::new(Arc::clone(&found.target), is_new),
+        parts: Parts::new(
+            &first,
+            Box::new(Threads::new(found.target.pid, found.target.container_pid)),
+        )
+        .serving(&shared.latencies),
         lines: Lines::new(Arc::clone(&shared.guard)),
         guard: Arc::clone(&shared.guard),
         main: None,
@@ -180,7 +185,7 @@ impl Task {
         }
         if self.tick <= at.monotonic {
             self.tick = aligned(at.monotonic, TICK);
-            self.facts.tick(at, &mut self.peer);
+            self.facts.tick(at, &self.found, &mut self.peer);
             if let Some(reading) = &mut self.main {
                 reading.keep(&self.guard);
             }
@@ -358,23 +363,6 @@ impl Task {
 /// What a process has beside the buffers of its stream.
 fn kept(parts: &Parts, bursts: &Bursts) -> Held {
     Held { own: size_of_val(parts) + parts.heap_size() + bursts.heap_size(), shared: 0 }
-}
-
-/// The process is younger than the PMDA, whose monotonic clock began with it.
-fn began_since_start(target: &Target, now: Now) -> bool {
-    let wall = now.wall.as_nanos() / 1_000_000;
-    let age = target.started.map(|started| wall - i128::from(started));
-    age.is_some_and(|age| {
-        age < i128::from(u32::MAX) && age < now.monotonic.as_millis().cast_signed()
-    })
-}
-
-/// How old the process is, if that is known.
-fn age(target: &Target, now: Now) -> Option<Duration> {
-    let wall =
-        now.wall.sec.saturating_mul(1000).saturating_add(i64::from(now.wall.nsec / 1_000_000));
-    let age = wall.saturating_sub(target.started?);
-    Some(Duration::from_millis(u64::try_from(age).unwrap_or_default()))
 }
 
 fn reach(access: &Access) -> Reach {

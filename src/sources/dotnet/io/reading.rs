@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
+use crate::clock::ticks;
 use crate::contract::Peer;
 use crate::model::Now;
 use crate::net::guard::{Guard, Guarded};
@@ -20,7 +21,7 @@ use crate::sources::dotnet::stream::{Parts, Stream, Ticks};
 /// Bytes of one read.
 const READ: usize = 64 << 10;
 /// Most bytes of one turn: then other processes have theirs.
-const TURN: usize = 512 << 10;
+pub(super) const TURN: usize = 512 << 10;
 /// Time between two reads of a quiet stream. Runtimes send each 100 ms; an idle one has counters once
 /// a second, and a look that finds nothing costs as much as one that does. What a busy one sends
 /// meanwhile waits in its buffer (`dotnet.buffer`).
@@ -62,6 +63,40 @@ pub(super) struct Turn {
     pub(super) bytes: usize,
     pub(super) end: Option<End>,
     pub(super) fault: Option<String>,
+}
+
+/// Works with the buffer of this worker.
+pub(super) fn with_buffer(work: impl FnOnce(&mut [u8])) {
+    BUFFER.with_borrow_mut(|buffer| {
+        buffer.resize(READ, 0);
+        work(buffer);
+    });
+}
+
+/// Reads once. `None`: nothing is there, or the turn has had its share.
+pub(super) fn read<'b>(
+    socket: &mut Guarded,
+    buffer: &'b mut [u8],
+    turn: &mut Turn,
+) -> Option<&'b [u8]> {
+    if turn.bytes >= TURN || turn.end.is_some() {
+        return None;
+    }
+    let outcome = loop {
+        match socket.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            outcome => break outcome,
+        }
+    };
+    match outcome {
+        Ok(read @ 1..) => {
+            turn.bytes += read;
+            return buffer.get(..read);
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+        Ok(_) | Err(_) => turn.end = Some(End::Cut),
+    }
+    None
 }
 
 impl Reading {
@@ -109,26 +144,14 @@ impl Reading {
     /// Reads what is there, and decodes it.
     pub(super) fn turn(&mut self, now: Now, parts: &mut Parts, peer: &mut Peer) -> Turn {
         let mut turn = Turn::default();
-        let clock = ticks();
+        let clock = Ticks(ticks());
         if self.first > 0 {
             turn.bytes = std::mem::take(&mut self.first);
             turn.fault = self.take((now, clock), &[], parts, peer);
         }
-        BUFFER.with_borrow_mut(|buffer| {
-            buffer.resize(READ, 0);
-            while turn.bytes < TURN && turn.end.is_none() {
-                match self.socket.read(buffer) {
-                    Ok(0) => turn.end = Some(End::Cut),
-                    Ok(read) => {
-                        turn.bytes += read;
-                        let bytes = buffer.get(..read).unwrap_or_default();
-                        turn.fault =
-                            turn.fault.take().or(self.take((now, clock), bytes, parts, peer));
-                    }
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(_) => turn.end = Some(End::Cut),
-                }
+        with_buffer(|buffer| {
+            while let Some(bytes) = read(&mut self.socket, buffer, &mut turn) {
+                turn.fault = turn.fault.take().or(self.take((now, clock), bytes, parts, peer));
             }
         });
         if turn.bytes > 0 {
@@ -179,14 +202,6 @@ impl Reading {
         }
         fault
     }
-}
-
-/// CLOCK_MONOTONIC.
-fn ticks() -> Ticks {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    let nanos = u64::try_from(time.tv_nsec).unwrap_or_default();
-    Ticks(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 
 /// The next multiple of `step`: all processes share them, so that a worker wakes once for many.

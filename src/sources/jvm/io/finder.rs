@@ -69,17 +69,13 @@ impl Access {
             Self::Closed(state) => &state.why,
         }
     }
-
-    /// What a process that can be read so executes.
-    pub(super) fn program(&self, who: &Who) -> Program {
-        Program { command: who.command.clone().into_bytes(), file: self.file() }
-    }
 }
 
 /// A process, as it was found.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) who: Who,
+    pub(super) program: Program,
     pub(super) access: Access,
 }
 
@@ -134,30 +130,32 @@ impl Finder {
 
 impl Shared {
     /// A look has come back in time.
-    fn looked(&self, who: Who, access: Access) {
+    fn looked(&self, who: Who, command: &[u8], access: Access) {
         let (pid, start, why) = (who.pid, who.start, access.why().to_owned());
-        let shown = Shown { owner: who.owner.clone(), program: access.program(&who), why };
+        let program = Program::new(command, access.file());
+        let shown = Shown { owner: who.owner.clone(), program, why };
         if matches!(access, Access::Kept(_)) {
             // What was open is here, if nobody has taken it yet.
             self.reports.tell_again(pid, start, shown, |before| Found {
                 who,
+                program,
                 access: before.map_or(access, |before| before.access),
             });
         } else {
-            self.reports.tell(pid, start, shown, Found { who, access });
+            self.reports.tell(pid, start, shown, Found { who, program, access });
         }
     }
 
     /// The region that is open already: it stays readable when its name is gone, and is not opened again. A
     /// program that is another one may have a file of the same number.
-    fn kept(&self, who: &Who, located: &Located) -> Option<Access> {
+    fn kept(&self, who: &Who, command: &[u8], located: &Located) -> Option<Access> {
         let kept = match (&located.area, &located.library) {
-            (Some(area), _) => Access::Kept((area.device, area.inode)),
+            (Some(area), _) => Access::Kept(area.file()),
             (None, Some(library)) if self.reads_memory() => Access::Kept(loaded(library)),
             (None, _) => return None,
         };
         let known = self.reports.known().get(who.pid, who.start)?;
-        (known.program == kept.program(who)).then_some(kept)
+        (known.program == Program::new(command, kept.file())).then_some(kept)
     }
 
     /// Whether a process can be read. `None`: it is no JVM, as far as this user can see.
@@ -263,7 +261,7 @@ impl host::Finder for Finder {
         let environment = process.read_most("environ", limits::ENVIRONMENT).unwrap_or_default();
         let texts = Start { command: &command, environment: &environment };
         let who = shared.who(glance, texts);
-        let kept = located.as_ref().and_then(|located| shared.kept(&who, located));
+        let kept = located.as_ref().and_then(|located| shared.kept(&who, &command, located));
         let look = || shared.access(glance, located.as_ref(), texts, visit.number);
         let Some(access) = kept.or_else(look) else { return none(shared) };
         let interest = match access {
@@ -271,7 +269,7 @@ impl host::Finder for Finder {
             Access::Open(_) | Access::Kept(_) => Interest::Seldom,
             Access::Closed(_) => Interest::Often,
         };
-        let report = Box::new(move || shared.looked(who, access));
+        let report = Box::new(move || shared.looked(who, &command, access));
         host::Look { interest, report: Some(report) }
     }
 

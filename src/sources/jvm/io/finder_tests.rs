@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::super::live::Live;
+use super::super::live::{Live, PROCESS};
 use super::*;
 use crate::contract::Recorded;
 use crate::host::Finder as _;
@@ -19,6 +19,7 @@ struct Scene {
     finder: Finder,
     live: Live,
     store: Recorded,
+    memory: Arc<Memory>,
 }
 
 fn who(pid: u32, start: u64) -> Who {
@@ -36,14 +37,20 @@ impl Scene {
         let finder = Finder::new(Arc::clone(&host));
         finder.activate(true);
         let store = Recorded::new(&Jvm::TABLE);
-        let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
+        let memory = Arc::new(Memory::default());
+        let charge = Charge::new(Arc::clone(&memory), Purpose::Definitions);
         let mut live = Live::new(host, store.maker(), charge);
         live.configure(&["*".to_owned()]);
-        Self { finder, live, store }
+        Self { finder, live, store, memory }
+    }
+
+    fn looked(&self, who: Who, access: Access) {
+        let command = who.command.clone();
+        self.finder.0.looked(who, command.as_bytes(), access);
     }
 
     fn found(&self, pid: u32, access: Access) {
-        self.finder.0.looked(who(pid, 7), access);
+        self.looked(who(pid, 7), access);
     }
 
     /// The reading has come back: returns how many were found, and whether some were not taken.
@@ -77,7 +84,7 @@ fn what_ends_while_a_reading_hangs_is_not_shown_for_ever() {
         scene.finder.gone(pid, 7);
     }
     // An id that is used again.
-    scene.finder.0.looked(who(100, 8), off());
+    scene.looked(who(100, 8), off());
     let (found, full) = scene.reads();
     assert!((1..=limits::REPORTS).contains(&found), "{found}");
     assert!(!full, "there was room for all that are there");
@@ -135,7 +142,7 @@ fn a_region_that_waits_is_not_lost() {
     let opens = || Access::Open(Region::of(File::open(&path).unwrap(), "file", file));
     scene.found(5, opens());
     // Its user has a name by now.
-    scene.finder.0.looked(kept("www-data"), Access::Kept(file));
+    scene.looked(kept("www-data"), Access::Kept(file));
     assert_eq!(scene.reads(), (1, false));
     assert_eq!((scene.shown().len(), scene.store.count(m::STATE)), (1, 3), "it is read");
     assert_eq!(scene.store.text(m::OWNER).unwrap(), "www-data");
@@ -143,12 +150,12 @@ fn a_region_that_waits_is_not_lost() {
     scene.finder.gone(5, 7);
     scene.reads();
     scene.store.log_mut().values.clear();
-    scene.finder.0.looked(who(5, 8), opens());
+    scene.looked(who(5, 8), opens());
     scene.finder.gone(5, 8);
     assert_eq!(scene.reads(), (1, false));
     assert_eq!((scene.shown(), scene.store.count(m::STATE)), (vec![], 6));
     // What was open for a look that is told late is not open any more.
-    scene.finder.0.looked(kept("root"), Access::Kept(file));
+    scene.looked(kept("root"), Access::Kept(file));
     assert_eq!(scene.reads(), (0, false));
     std::fs::remove_file(&path).unwrap();
 }
@@ -193,4 +200,39 @@ fn a_child_of_a_jvm_is_none() {
     child.wait().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!((found.interest, found.report.is_some()), (Interest::Often, false));
+}
+
+#[test]
+fn programs_that_differ_late_in_their_command_lines_are_two() {
+    let mut scene = Scene::new();
+    let path = format!("java\0-cp\0{}", "x.jar:".repeat(1_000));
+    let of = |class: &str| Who { comm: class.to_owned(), ..who(5, 7) };
+    for class in ["a", "a", "b"] {
+        scene.finder.0.looked(of(class), format!("{path}\0{class}").as_bytes(), off());
+        scene.reads();
+    }
+    assert_eq!(scene.shown(), ["b:5"]);
+}
+
+#[test]
+fn what_a_program_is_called_is_decided_again_when_it_can_be_told() {
+    let mut scene = Scene::new();
+    let begins = Who { command: String::new(), ..who(5, 7) };
+    scene.looked(begins, off());
+    scene.reads();
+    assert_eq!(scene.shown(), ["java:5"]);
+    let (command, service) = ("java -jar app.jar".to_owned(), Some("shop".to_owned()));
+    scene.looked(Who { command, service, comm: "app".to_owned(), ..who(5, 7) }, off());
+    scene.reads();
+    assert_eq!(scene.shown(), ["app:5"]);
+    assert_eq!(scene.store.text(m::COMMAND).unwrap(), "java -jar app.jar");
+}
+
+#[test]
+fn what_processes_take_is_charged() {
+    let mut scene = Scene::new();
+    (1..=100).for_each(|pid| scene.found(pid, off()));
+    scene.reads();
+    scene.live.tick();
+    assert!(scene.memory.used() > 100 * PROCESS, "{}", scene.memory.used());
 }

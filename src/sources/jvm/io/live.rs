@@ -70,6 +70,10 @@ struct Process {
     lost: u8,
 }
 
+/// Bytes of a process, without what it has on the heap.
+#[cfg(test)]
+pub(super) const PROCESS: usize = size_of::<Process>();
+
 impl Live {
     pub(super) fn new(host: Arc<Host>, maker: PeerMaker, charge: Charge) -> Self {
         let (patterns, buffer) = (Vec::new(), Vec::new());
@@ -86,30 +90,21 @@ impl Live {
     }
 
     /// Applies reports of the finder.
-    pub(super) fn report(&mut self, mut reports: Taken<Found>) {
-        let found = std::mem::take(&mut reports.found);
-        let gone = self.read.iter().filter(|(pid, known)| {
-            // One that was found otherwise before its end is read so.
-            reports.has_ended(**pid, known.meter.who().start) && !found.contains_key(pid)
-        });
-        for pid in gone.map(|(pid, _)| *pid).collect::<Vec<_>>() {
-            self.gone(pid, ENDED);
-        }
-        for (pid, Found { who, access }) in found {
-            let start = who.start;
-            self.found(who, access);
-            if reports.has_ended(pid, start) {
-                self.gone(pid, ENDED);
-            }
-        }
-        if let Some(alive) = reports.alive {
+    pub(super) fn report(&mut self, reports: Taken<Found>) {
+        if let Some(alive) = &reports.alive {
             self.turned_away.retain(|pid| alive.contains_key(pid));
+        }
+        let known = self.read.iter().map(|(pid, known)| (*pid, known.meter.who().start));
+        for (pid, change) in reports.changes(known) {
+            match change {
+                Some(found) => self.found(found),
+                None => drop(self.gone(pid, ENDED)),
+            }
         }
     }
 
-    fn found(&mut self, mut who: Who, access: Access) {
+    fn found(&mut self, Found { mut who, program, access }: Found) {
         let pid = who.pid;
-        let program = access.program(&who);
         let mut before = None;
         match self.read.get_mut(&pid) {
             Some(known) if known.meter.who().start != who.start => {
@@ -121,7 +116,12 @@ impl Live {
                 before =
                     self.gone(pid, ANOTHER).or_else(|| Some(used(&self.means.host, &who)?.1.cpu));
             }
-            Some(known) => known.meter.known_as(who.clone()),
+            Some(known) => {
+                if program.is_named(&known.program) {
+                    known.meter.reader().named(&who);
+                }
+                known.meter.known_as(who.clone());
+            }
             None => {}
         }
         let is_read = self.read.contains_key(&pid);
@@ -154,11 +154,8 @@ impl Live {
 
     /// Processes that there was no room for, and is now: they are to be reported again.
     pub(super) fn again(&mut self) -> Vec<u32> {
-        let again: Vec<_> = self.turned_away.iter().copied().take(self.room()).collect();
-        for pid in &again {
-            self.turned_away.remove(pid);
-        }
-        again
+        let room = self.room();
+        self.turned_away.extract_if(|_| true).take(room).collect()
     }
 
     /// Processes whose memory is gone since the last time, with their starts.
@@ -173,6 +170,7 @@ impl Live {
 
     /// What was known by this id is no longer. Returns the processor time that it has counted.
     fn gone(&mut self, pid: u32, why: &'static str) -> Option<(u64, u64)> {
+        self.turned_away.remove(&pid);
         let mut process = self.read.remove(&pid)?;
         // The region outlives the process, with all that it has counted.
         process.last = true;
@@ -189,7 +187,7 @@ impl Live {
         // One that is large is seldom read.
         buffer.shrink_to(limits::LARGE);
         let meters = self.read.values().map(|process| process.meter.heap_size()).sum::<usize>();
-        self.charge.set(self.read.len() * size_of::<Meter>() + meters + buffer.capacity());
+        self.charge.set(self.read.heap_size() + meters + buffer.capacity());
     }
 
     /// Ends all without a fault.
@@ -223,10 +221,12 @@ impl Process {
         let is_read = self.copy(&mut means.buffer, &mut means.aside);
         let Means { host, maker, patterns, buffer, .. } = means;
         let region = is_read.then_some(&**buffer);
-        if self.peer.is_none() || self.meter.is_renamed() {
-            if let Some(region) = region {
-                self.meter.learn(region, age);
-            }
+        let begins = |process: &Self| process.peer.is_none() || process.meter.is_renamed();
+        if let Some(region) = region.filter(|_| begins(self)) {
+            // Its name may be the same.
+            self.meter.learn(region, age);
+        }
+        if begins(self) {
             if !self.meter.is_known(age) || self.peer.is_none() && !self.meter.is_wanted(patterns) {
                 return;
             }

@@ -1,7 +1,7 @@
 //! Where the region of a JVM without a file is in its memory: HotSpot exports a table of its static fields for its
 //! serviceability agent (docs/protocols/jvm-hsperfdata.md 1.7). Each number and pointer of it may be a lie.
 
-use crate::host::{Library, Memory, nth};
+use crate::host::{Library, Memory, element};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::wire::PROLOGUE;
 
@@ -66,7 +66,7 @@ fn fields(
     // Rows of one type follow each other.
     let (mut name, mut wanted) = (0, false);
     for number in (0..limits::ROWS).step_by(limits::ROWS_AT_ONCE) {
-        let at = nth(table, u64::try_from(number).ok()?, u64::try_from(stride).ok()?)?;
+        let at = element(table, u64::try_from(number).ok()?, u64::try_from(stride).ok()?)?;
         let read = memory.read(at, &mut rows);
         for row in rows.get(..read)?.chunks_exact(stride) {
             let pointer = |at: usize| row.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes);

@@ -106,10 +106,7 @@ impl Task {
 
     /// Applies what the finder has told since the last time.
     fn report(&mut self) {
-        let reports = self.finder.reports().take();
-        if reports.full {
-            self.place.look_again();
-        }
+        let reports = self.place.take(self.finder.reports());
         self.live.lend(move |live| live.report(reports));
     }
 

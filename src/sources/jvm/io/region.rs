@@ -162,7 +162,7 @@ fn opened(
         return Err(Closed::Refused("its performance data is of another user"));
     }
     let file = found.open().map_err(|e| Closed::by(e, "its file cannot be opened"))?;
-    Ok(Region::of(file, via, (area.device, area.inode)))
+    Ok(Region::of(file, via, area.file()))
 }
 
 #[cfg(test)]

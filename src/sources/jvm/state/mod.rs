@@ -61,6 +61,16 @@ impl Reader {
         Self { who, ..Self::default() }
     }
 
+    /// What the host tells of the program that the process executes, which it could not tell before.
+    pub(crate) fn named(&mut self, who: &Who) {
+        let known = &mut self.who;
+        known.command.clone_from(&who.command);
+        known.comm.clone_from(&who.comm);
+        known.service.clone_from(&who.service);
+        // Its names are made of these too.
+        self.known = None;
+    }
+
     /// Bytes to read from the begin of the region, or all of it if it is smaller: those in use, in
     /// whole pages.
     pub(crate) fn want(&self) -> usize {

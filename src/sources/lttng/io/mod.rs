@@ -21,11 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::control::{Command, Verb};
 use super::viewer::End;
-use super::{Collector, Config, OwnViewers, Reader, RecordFilter, metrics, viewer};
+use super::{Config, OwnViewers, Protocol, Reader, RecordFilter, metrics, viewer};
 use crate::clock::now;
-use crate::contract::SessionError;
 use crate::heap_size;
-use crate::model::{ControlId, HeapSize, Now};
+use crate::model::{ControlId, HeapSize};
 use crate::net::ledger::{Full, Ledger};
 use crate::net::{Net, Peers};
 use crate::sources::foreign::ForeignReaders;
@@ -185,45 +184,6 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// Reason of the end when reading is stopped.
 const STOPPED: &str = "nothing is to be read there any more, or the PMDA stops";
-
-/// A pure protocol, as a connection drives it.
-pub(super) trait Protocol {
-    fn feed(
-        &mut self,
-        now: Now,
-        input: &mut BytesMut,
-        out: &mut BytesMut,
-    ) -> Result<(), SessionError>;
-    fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError>;
-    fn next_wakeup(&self) -> Option<Duration>;
-    fn awaits_reply(&self) -> bool;
-}
-
-macro_rules! protocol {
-    ($type:ty) => {
-        impl Protocol for $type {
-            fn feed(
-                &mut self,
-                now: Now,
-                input: &mut BytesMut,
-                out: &mut BytesMut,
-            ) -> Result<(), SessionError> {
-                Self::feed(self, now, input, out)
-            }
-            fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
-                Self::tick(self, now, out)
-            }
-            fn next_wakeup(&self) -> Option<Duration> {
-                Self::next_wakeup(self)
-            }
-            fn awaits_reply(&self) -> bool {
-                Self::awaits_reply(self)
-            }
-        }
-    };
-}
-protocol!(Collector);
-protocol!(Reader);
 
 /// A connection to a relay daemon.
 pub(super) struct RelayConnection {

@@ -46,6 +46,32 @@ struct Sessions {
     listed: bool,
 }
 
+/// What is spoken over one connection to a relay daemon.
+pub trait Protocol {
+    /// Parses received bytes.
+    ///
+    /// # Errors
+    /// The connection must be closed.
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+    ) -> Result<(), SessionError>;
+
+    /// Sends requests that are due.
+    ///
+    /// # Errors
+    /// The connection must be closed.
+    fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError>;
+
+    /// Time of the next [`Self::tick`].
+    fn next_wakeup(&self) -> Option<Duration>;
+
+    /// Whether the relay daemon owes a reply.
+    fn awaits_reply(&self) -> bool;
+}
+
 impl std::fmt::Debug for Collector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Collector")
@@ -107,42 +133,6 @@ impl Collector {
     /// Starts on a new connection: `out` is to be sent.
     pub fn start(&mut self, now: Now, out: &mut BytesMut) {
         self.listing.insert(Listing::new(&self.settings)).start(now, out);
-    }
-
-    /// Parses received bytes.
-    ///
-    /// # Errors
-    /// As for [`Listing::feed`]: the connection must be closed.
-    pub fn feed(
-        &mut self,
-        now: Now,
-        input: &mut BytesMut,
-        out: &mut BytesMut,
-    ) -> Result<(), SessionError> {
-        self.sessions.now = now;
-        self.listing
-            .as_mut()
-            .map_or(Ok(()), |listing| listing.feed(now, input, out, &mut self.sessions))
-    }
-
-    /// Sends requests that are due.
-    ///
-    /// # Errors
-    /// As for [`Listing::tick`]: the connection must be closed.
-    pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
-        self.listing.as_mut().map_or(Ok(()), |listing| listing.tick(now, out))
-    }
-
-    /// Time of the next [`Self::tick`].
-    #[must_use]
-    pub fn next_wakeup(&self) -> Option<Duration> {
-        self.listing.as_ref()?.next_wakeup()
-    }
-
-    /// Whether the relay daemon owes a reply.
-    #[must_use]
-    pub fn awaits_reply(&self) -> bool {
-        self.listing.as_ref().is_some_and(Listing::awaits_reply)
     }
 
     /// The relay daemon has answered on this connection.
@@ -221,6 +211,32 @@ impl Collector {
         self.sessions.common.watch.disconnected(&self.sessions.common.relay);
         self.sessions.listed = false;
         self.listing = None;
+    }
+}
+
+impl Protocol for Collector {
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+    ) -> Result<(), SessionError> {
+        self.sessions.now = now;
+        self.listing
+            .as_mut()
+            .map_or(Ok(()), |listing| listing.feed(now, input, out, &mut self.sessions))
+    }
+
+    fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
+        self.listing.as_mut().map_or(Ok(()), |listing| listing.tick(now, out))
+    }
+
+    fn next_wakeup(&self) -> Option<Duration> {
+        self.listing.as_ref()?.next_wakeup()
+    }
+
+    fn awaits_reply(&self) -> bool {
+        self.listing.as_ref().is_some_and(Listing::awaits_reply)
     }
 }
 

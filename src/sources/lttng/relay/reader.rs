@@ -12,7 +12,7 @@ use super::super::viewer::{
     SessionEnd, SessionInfo, Settings, Skipped, Start, StreamEnd, StreamInfo, TraceKey, Violation,
 };
 use super::session::Session;
-use super::{OwnViewer, OwnViewers, refusal};
+use super::{OwnViewer, OwnViewers, Protocol, refusal};
 use crate::contract::{Held, PeerMaker, SessionError};
 use crate::model::{HeapSize, Manner, Now};
 use crate::sources::foreign::ForeignReaders;
@@ -109,45 +109,6 @@ impl Reader {
         self.reading.start(now, out);
     }
 
-    /// Parses received bytes.
-    ///
-    /// # Errors
-    /// As for [`Reading::feed`]: the connection must be closed.
-    pub fn feed(
-        &mut self,
-        now: Now,
-        input: &mut BytesMut,
-        out: &mut BytesMut,
-    ) -> Result<(), SessionError> {
-        self.observer.now = now;
-        let result = self.reading.feed(now, input, out, &mut self.observer);
-        locked(&self.observer.session).flush();
-        result
-    }
-
-    /// Sends requests that are due.
-    ///
-    /// # Errors
-    /// As for [`Reading::tick`]: the connection must be closed.
-    pub fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
-        self.observer.now = now;
-        let result = self.reading.tick(now, out, &mut self.observer);
-        locked(&self.observer.session).flush();
-        result
-    }
-
-    /// Time of the next [`Self::tick`].
-    #[must_use]
-    pub const fn next_wakeup(&self) -> Option<Duration> {
-        self.reading.next_wakeup()
-    }
-
-    /// Whether the relay daemon owes a reply.
-    #[must_use]
-    pub fn awaits_reply(&self) -> bool {
-        self.reading.awaits_reply()
-    }
-
     /// Reading is complete: the connection is to be closed.
     #[must_use]
     pub const fn is_over(&self) -> bool {
@@ -190,6 +151,35 @@ impl Reader {
             locked(&observer.session).refused(&info, &text, now);
         }
         end
+    }
+}
+
+impl Protocol for Reader {
+    fn feed(
+        &mut self,
+        now: Now,
+        input: &mut BytesMut,
+        out: &mut BytesMut,
+    ) -> Result<(), SessionError> {
+        self.observer.now = now;
+        let result = self.reading.feed(now, input, out, &mut self.observer);
+        locked(&self.observer.session).flush();
+        result
+    }
+
+    fn tick(&mut self, now: Now, out: &mut BytesMut) -> Result<(), SessionError> {
+        self.observer.now = now;
+        let result = self.reading.tick(now, out, &mut self.observer);
+        locked(&self.observer.session).flush();
+        result
+    }
+
+    fn next_wakeup(&self) -> Option<Duration> {
+        self.reading.next_wakeup()
+    }
+
+    fn awaits_reply(&self) -> bool {
+        self.reading.awaits_reply()
     }
 }
 

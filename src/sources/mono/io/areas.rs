@@ -5,15 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::proc::{Area, ProcHost, SHM, Sight, look};
+use super::area::{Area, SHM, Sight, look};
+use super::proc::ProcHost;
 use crate::clock::now;
 use crate::contract::{Control, Peer, PeerMaker};
 use crate::host;
-use crate::host::{Glance, Interest, Known, Named, Place, Program, Visit};
+use crate::host::{Glance, Interest, Named, Place, Program, Reports, Taken, Visit};
 use crate::model::{Charge, Departure, HeapSize, Purpose};
 use crate::net::{Net, Peers};
 use crate::sources::mono::Config;
@@ -35,10 +35,9 @@ pub(super) fn start(
 ) {
     let charge = Charge::new(Arc::clone(peers.memory()), Purpose::Definitions);
     let live = Live::new(processes, peers.maker(false), charge);
-    let (sender, reports) = unbounded_channel();
-    let finder = Finder::new(Arc::clone(host), sender);
+    let finder = Finder::new(Arc::clone(host));
     let place = host.host().add(Arc::new(finder.clone()), Some(SHM));
-    let mut task = Task { config, live, finder, place, reports };
+    let mut task = Task { config, live, finder, place };
     task.configure();
     let stop = net.stop().clone();
     net.spawn(async move {
@@ -52,7 +51,6 @@ struct Task {
     live: Live,
     finder: Finder,
     place: Place,
-    reports: UnboundedReceiver<Report>,
 }
 
 impl Task {
@@ -68,11 +66,13 @@ impl Task {
                     self.configure();
                     self.place.look_again();
                 }
-                Some(report) = self.reports.recv() => self.live.apply(report),
+                () = self.finder.reports().ready() => {
+                    self.live.report(self.place.take(self.finder.reports()));
+                }
                 _ = ticks.tick() => {
                     self.live.tick();
                     for pid in self.live.again() {
-                        self.finder.known().forget(pid, || {});
+                        self.finder.reports().forget(pid);
                         self.place.again(pid);
                     }
                 }
@@ -82,10 +82,8 @@ impl Task {
 
     fn configure(&mut self) {
         let config = self.config.borrow_and_update().clone();
-        self.finder.known().activate(config.discover);
+        self.finder.reports().activate(config.discover);
         if !config.discover {
-            // What was reported before is not to come back.
-            while self.reports.try_recv().is_ok() {}
             self.live.end("mono.discover is false");
         }
         self.live.configure(&config.processes);
@@ -99,6 +97,7 @@ const NO_MODULE: &str =
     "not possible: no module of the process is connected: start it with --profile=apm";
 const ENDED: &str = "the process has ended";
 const ANOTHER: &str = "the process executes another program";
+const RENAMED: &str = "its name is another one now";
 
 /// The processes.
 struct Live {
@@ -150,25 +149,36 @@ impl Live {
         }
     }
 
-    /// Applies a report of the finder.
-    fn apply(&mut self, report: Report) {
-        match report {
-            Report::Gone(pid, start) => self.gone(pid, start),
-            Report::Found(found) => self.found(*found),
+    /// Applies reports of the finder.
+    fn report(&mut self, reports: Taken<Found>) {
+        if let Some(alive) = &reports.alive {
+            self.turned_away.retain(|pid| alive.contains_key(pid));
+        }
+        let left_out = self.left_out.iter().map(|(pid, left)| (*pid, left.facts.start));
+        let known = self.read.iter().map(|(pid, known)| (*pid, known.start)).chain(left_out);
+        for (pid, change) in reports.changes(known) {
+            match change {
+                Some(found) => self.found(found),
+                None => self.gone(pid),
+            }
         }
     }
 
     fn found(&mut self, mut found: Found) {
         let (pid, start) = (found.facts.pid, found.facts.start);
         match self.read.get_mut(&pid) {
-            Some(known) if known.start != start => self.gone(pid, 0),
-            Some(known) if !found.program.is_another(&known.program) => return known.found(found),
-            Some(known) => {
+            Some(known) if known.start != start => self.gone(pid),
+            Some(known) if found.program.is_another(&known.program) => {
                 // A command line may be written over by the same program, whose sums go on and whose area
                 // stays mapped.
                 let is_sure = known.program.file.is_some() && found.was_seen();
-                self.another(pid, is_sure);
+                self.leave(pid, is_sure, ANOTHER);
             }
+            Some(known) if found.program.is_named(&known.program) => {
+                let area = self.leave(pid, false, RENAMED);
+                found.area = found.area.or(area.filter(|_| found.access == Access::Open));
+            }
+            Some(known) => return known.found(found),
             None => {}
         }
         if let Some(old) = self.left_out.remove(&pid).filter(|old| old.facts.start == start) {
@@ -217,44 +227,38 @@ impl Live {
 
     /// Processes that there was no room for, and is now: they are to be reported again.
     fn again(&mut self) -> Vec<u32> {
-        let again: Vec<_> = self.turned_away.iter().copied().take(self.room()).collect();
-        for pid in &again {
-            self.turned_away.remove(pid);
-        }
-        again
+        let room = self.room();
+        self.turned_away.extract_if(|_| true).take(room).collect()
     }
 
-    /// A process has ended; `start` 0: whichever has the id.
-    fn gone(&mut self, pid: u32, start: u64) {
+    /// The process that had this id has ended.
+    fn gone(&mut self, pid: u32) {
         self.turned_away.remove(&pid);
-        if self.left_out.get(&pid).is_some_and(|old| old.facts.start == start || start == 0) {
-            self.left_out.remove(&pid);
-        }
-        if self.read.get(&pid).is_some_and(|known| known.start == start || start == 0)
-            && let Some(mut known) = self.read.remove(&pid)
-        {
+        self.left_out.remove(&pid);
+        if let Some(mut known) = self.read.remove(&pid) {
             // The page outlives the process, with all that it has counted.
             known.tick();
             known.end(true, ENDED);
         }
     }
 
-    /// A process executes another program. `is_sure`: with sums of its own, whatever its name is.
-    fn another(&mut self, pid: u32, is_sure: bool) {
-        if let Some(mut known) = self.read.remove(&pid) {
-            known.tick();
-            if is_sure {
-                known.meter.another();
-            }
-            known.end(false, ANOTHER);
+    /// A process goes on under another name. `is_sure`: as another program, with sums of its own. Returns its area.
+    fn leave(&mut self, pid: u32, is_sure: bool, why: &'static str) -> Option<Area> {
+        let mut known = self.read.remove(&pid)?;
+        known.tick();
+        if is_sure {
+            known.meter.another();
         }
+        let area = known.area.take();
+        known.end(false, why);
+        area
     }
 
     /// Reads all areas.
     fn tick(&mut self) {
         self.read.values_mut().for_each(Process::tick);
         let meters = self.read.values().map(|process| process.meter.heap_size()).sum::<usize>();
-        self.charge.set(self.read.len() * size_of::<Meter>() + meters);
+        self.charge.set(self.read.heap_size() + meters);
     }
 
     /// Ends all without a fault, and forgets those that are not read: nobody tells of their end.
@@ -331,16 +335,7 @@ impl Process {
     }
 }
 
-/// A change, with what the task needs to know of the process.
-#[derive(Debug)]
-enum Report {
-    /// A process of Mono, or one that can be read otherwise than before.
-    Found(Box<Found>),
-    /// One that is known has ended.
-    Gone(u32, u64),
-}
-
-/// A process of Mono.
+/// A process of Mono, or one that can be read otherwise than before.
 #[derive(Debug)]
 struct Found {
     facts: Facts,
@@ -375,48 +370,43 @@ struct Finder(Arc<Shared>);
 
 struct Shared {
     host: Arc<ProcHost>,
-    known: Known<Shown>,
-    /// There are at most as many reports as changes of processes.
-    reports: UnboundedSender<Report>,
+    /// The processes of Mono, and what the task does not know of them yet.
+    reports: Reports<Shown, Found>,
 }
 
 impl Finder {
-    fn new(host: Arc<ProcHost>, reports: UnboundedSender<Report>) -> Self {
-        Self(Arc::new(Shared { host, known: Known::default(), reports }))
+    fn new(host: Arc<ProcHost>) -> Self {
+        Self(Arc::new(Shared { host, reports: Reports::new(limits::REPORTS) }))
     }
 
-    /// The processes of Mono that are known.
-    fn known(&self) -> &Known<Shown> {
-        &self.0.known
+    /// What is told.
+    fn reports(&self) -> &Reports<Shown, Found> {
+        &self.0.reports
     }
 }
 
 impl Shared {
-    fn gone(&self, pid: u32, start: u64) {
-        self.known.end(pid, start, || {
-            let _ = self.reports.send(Report::Gone(pid, start));
-        });
-    }
-
     /// A look has come back in time.
     fn looked(&self, facts: Facts, Sight { access, file, area }: Sight) {
         let (pid, start) = (facts.pid, facts.start);
-        let program = Program { command: facts.command.clone(), file };
-        let shown = Shown { access: access.clone(), program: program.clone() };
+        let program = Program::new(&facts.command, file);
+        let shown = Shown { access: access.clone(), program };
         let found = Found { facts, access, area, program };
-        let was_open = found.was_open();
-        let tell = || drop(self.reports.send(Report::Found(Box::new(found))));
-        if was_open {
-            self.known.tell_again(pid, start, shown, tell);
+        if found.was_open() {
+            // What was open is here, if nobody has taken it yet.
+            self.reports.tell_again(pid, start, shown, |before| Found {
+                area: before.and_then(|before| before.area),
+                ..found
+            });
         } else {
-            self.known.tell(pid, start, shown, tell);
+            self.reports.tell(pid, start, shown, found);
         }
     }
 }
 
 impl host::Finder for Finder {
     fn is_active(&self) -> bool {
-        self.0.known.is_active()
+        self.reports().known().is_active()
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
@@ -426,11 +416,11 @@ impl host::Finder for Finder {
         }
         let (pid, start) = (glance.pid(), glance.stat().start);
         let shared = Arc::clone(&self.0);
-        let known = shared.known.get(pid, start);
+        let known = shared.reports.known().get(pid, start);
         let open = known.as_ref().and_then(|known| known.program.file);
         let Some(sight) = look(glance, open, |uid| shared.host.user(uid)) else {
             // It executes another program, which has no area.
-            let report = Box::new(move || shared.gone(pid, start));
+            let report = Box::new(move || shared.reports.end(pid, start));
             return host::Look { interest: Interest::Nothing, report: Some(report) };
         };
         let interest = match sight.access {
@@ -449,7 +439,7 @@ impl host::Finder for Finder {
     }
 
     fn gone(&self, pid: u32, start: u64) {
-        self.0.gone(pid, start);
+        self.reports().end(pid, start);
     }
 
     fn named(&self, name: &[u8]) -> Option<Named> {

@@ -4,8 +4,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::mpsc::unbounded_channel;
-
 use super::{Finder, *};
 use crate::contract::{Recorded, Refusal};
 use crate::host::{Finder as _, Glance, Visit};
@@ -35,13 +33,19 @@ fn found(live: &mut Live, pid: u32) {
     begun(live, pid, "a.exe");
 }
 
+/// Others than these have ended.
+fn ended(live: &mut Live, alive: impl Iterator<Item = u32>) {
+    let alive = Some(alive.map(|pid| (pid, 7)).collect());
+    live.report(Taken { found: HashMap::new(), alive, full: false });
+}
+
 /// A process without an area.
 fn begun(live: &mut Live, pid: u32, program: &str) {
     let command = format!("mono\0{program}\0").into_bytes();
-    let program = Program { command: command.clone(), file: None };
+    let program = Program::new(&command, None);
     let facts = Facts { pid, start: 7, command, ..Facts::default() };
     let found = Found { facts, access: Access::absent(), area: None, program };
-    live.apply(Report::Found(Box::new(found)));
+    live.report(Taken { found: [(pid, found)].into(), alive: None, full: false });
 }
 
 /// What was told since the last call: names, states, exceptions of the program, answers, ends.
@@ -74,7 +78,7 @@ fn requests_are_answered_and_the_end_is_told() {
     live.tick();
     live.tick();
     assert_eq!(told(&store), [NO_MODULE]);
-    live.apply(Report::Gone(5, 7));
+    ended(&mut live, 0..0);
     assert_eq!(told(&store), ["state 6", ENDED]);
 }
 
@@ -96,7 +100,7 @@ fn a_process_beyond_the_limit_is_reported_again_when_there_is_room() {
     let last = 1 + u32::try_from(limits::AREAS).unwrap();
     (1..=last).for_each(|pid| found(&mut live, pid));
     assert_eq!((live.again(), live.room()), (Vec::new(), 0));
-    live.apply(Report::Gone(1, 7));
+    ended(&mut live, 2..=last);
     assert_eq!((live.again(), live.again()), (vec![last], Vec::new()));
     drop(told(&store));
     found(&mut live, last);
@@ -192,16 +196,13 @@ impl Drop for Tree {
 fn a_process_that_executes_another_program_is_another() {
     let tree = Tree::new("exec");
     let host = crate::host::Host::new(tree.root.clone());
-    let (sender, mut reports) = unbounded_channel();
-    let finder = Finder::new(Arc::new(ProcHost::new(Arc::clone(&host))), sender);
-    finder.known().activate(true);
+    let finder = Finder::new(Arc::new(ProcHost::new(Arc::clone(&host))));
+    finder.reports().activate(true);
     let (mut live, store) = live();
     let mut look = || {
         let glance = Glance::of(host.proc().open(PID).unwrap()).unwrap();
         finder.look(&glance, Visit { number: 1, settled: false }).report.unwrap()();
-        while let Ok(report) = reports.try_recv() {
-            live.apply(report);
-        }
+        live.report(finder.reports().take());
         live.tick();
         told(&store)
     };
@@ -240,4 +241,58 @@ fn a_program_without_an_area_is_known_by_its_command_line() {
     assert_eq!(told(&store), ["state 6", ANOTHER]);
     live.configure(&["*".to_owned()]);
     assert_eq!(told(&store), ["c.exe:5", "state 5"]);
+}
+
+#[test]
+fn what_a_program_is_called_is_decided_again_when_it_can_be_told() {
+    let tree = Tree::new("named");
+    let host = crate::host::Host::new(tree.root.clone());
+    let finder = Finder::new(Arc::new(ProcHost::new(Arc::clone(&host))));
+    finder.reports().activate(true);
+    let (mut live, store) = live();
+    let mut look = || {
+        let glance = Glance::of(host.proc().open(PID).unwrap()).unwrap();
+        finder.look(&glance, Visit { number: 2, settled: false }).report.unwrap()();
+        live.report(finder.reports().take());
+        live.tick();
+        told(&store)
+    };
+    tree.executes("a.exe", 5);
+    // As between exec and the end of it.
+    std::fs::write(tree.process().join("cmdline"), "").unwrap();
+    let unnamed = format!("mono:{PID}");
+    assert_eq!(look(), [&unnamed, "state 0", "5 exceptions", "state 3"]);
+    tree.command("a.exe");
+    // Nothing of it counts twice.
+    assert_eq!(look(), ["state 6", RENAMED, &format!("a.exe:{PID}"), "state 0", "state 3"]);
+    assert_eq!(look(), [""; 0]);
+}
+
+#[test]
+fn reports_are_bounded_and_what_is_lost_is_found_again() {
+    let host = crate::host::Host::new(PathBuf::from("/nonexistent"));
+    let finder = Finder::new(Arc::new(ProcHost::new(host)));
+    finder.reports().activate(true);
+    let (mut live, _store) = live();
+    let last = 1 + u32::try_from(limits::REPORTS).unwrap();
+    let looked = |pid| {
+        let facts = Facts { pid, start: 7, comm: "mono".to_owned(), ..Facts::default() };
+        let sight = Sight { access: Access::absent(), file: None, area: None };
+        finder.0.looked(facts, sight);
+    };
+    (1..=last).for_each(looked);
+    let reports = finder.reports().take();
+    assert_eq!((reports.found.len(), reports.full), (limits::REPORTS, true));
+    live.report(reports);
+    looked(last);
+    let reports = finder.reports().take();
+    assert_eq!((reports.found.contains_key(&last), reports.full), (true, false));
+}
+
+#[test]
+fn what_processes_take_is_charged() {
+    let (mut live, _store) = live();
+    (1..=100).for_each(|pid| found(&mut live, pid));
+    live.tick();
+    assert!(live.charge.bytes() > 100 * size_of::<Process>(), "{}", live.charge.bytes());
 }

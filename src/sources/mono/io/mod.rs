@@ -1,7 +1,11 @@
 //! Connects the inspector to the outside: a TCP listener and followed files.
 
+mod area;
 mod areas;
 mod proc;
+
+#[cfg(fuzzing)]
+pub(super) use area::mapping;
 
 use std::io;
 use std::path::PathBuf;
@@ -16,6 +20,7 @@ use super::counters::identity::Origin;
 use super::counters::pattern::Pattern;
 use super::front::Front;
 use super::process::{Joining, Processes, Via};
+use crate::clock::ticks;
 use crate::contract::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
 use crate::sources::{Context, Running};
@@ -115,12 +120,4 @@ fn file_sessions(shared: &Shared, processes: &Arc<Processes>) -> FileFactory {
         let settings = Settings { one_way: true, ..current(&shared) };
         Box::new(Front::new(peer, Some(joining), settings, ticks))
     })
-}
-
-/// `CLOCK_MONOTONIC` in ns.
-fn ticks() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    let nanos = u64::try_from(time.tv_nsec).unwrap_or_default();
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }

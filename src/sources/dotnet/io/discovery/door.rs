@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::io::ErrorKind;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pmda::process::leaves_reserve;
@@ -15,15 +14,18 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::finder::socket;
-use crate::host::{Host, path_of};
+use crate::host::{Host, ProcDir, path_of};
 use crate::sources::dotnet::discovery::{Access, Target, Via};
-use crate::sources::dotnet::limits;
+use crate::sources::dotnet::{Config, limits};
 
-/// A process. Reported once; there is a new one for another process with the same id.
+/// A program of a process. Reported once; there is a new one for another program, and for another process with the
+/// same id.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     /// What is known of it.
     pub target: Arc<Target>,
+    /// The process was another program before: what it has used is not all this one's.
+    pub again: bool,
     /// Whether it can be read; changes with its socket and with permissions.
     pub access: watch::Receiver<Access>,
     /// Cancelled when the process has ended, or is not to be read any more.
@@ -32,6 +34,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Its files. `None`: it has ended.
+    pub(crate) fn process(&self) -> Option<ProcDir> {
+        self.door.host.proc().open(self.target.pid)
+    }
+
     /// Opens a connection, for one request. Takes at most 10 s.
     ///
     /// # Errors
@@ -54,7 +61,7 @@ const TRIES: u32 = 20;
 #[derive(Debug)]
 pub(super) struct Door {
     pub(super) host: Arc<Host>,
-    pub(super) directories: Arc<RwLock<Vec<PathBuf>>>,
+    pub(super) config: watch::Receiver<Arc<Config>>,
     /// Connections that the process has made to us.
     pub(super) port: Port,
 }
@@ -102,7 +109,7 @@ impl Door {
     }
 
     async fn try_socket(&self, target: &Target) -> io::Result<UnixStream> {
-        let (host, directories) = (Arc::clone(&self.host), Arc::clone(&self.directories));
+        let (host, config) = (Arc::clone(&self.host), Arc::clone(&self.config.borrow()));
         let (pid, start) = (target.pid, target.start);
         let gone = || io::Error::new(ErrorKind::NotFound, "the process has ended");
         // Files of processes can be slow: their locks are held by the process.
@@ -110,8 +117,7 @@ impl Door {
             let dir =
                 host.proc().open(pid).filter(|dir| dir.start() == Some(start)).ok_or_else(gone)?;
             let status = dir.status().ok_or_else(gone)?;
-            let directories = directories.read().unwrap_or_else(PoisonError::into_inner).clone();
-            let socket = socket(&dir, start, status, &directories, &mut |_| ())
+            let socket = socket(&dir, start, status, &config.directories, &mut |_| ())
                 .map_err(|_| io::Error::new(ErrorKind::NotFound, "its socket is gone"))?;
             Ok::<_, io::Error>((socket.file, status))
         })
@@ -140,6 +146,11 @@ pub(super) struct Port {
 }
 
 impl Port {
+    /// With one connection.
+    pub(super) fn of(stream: UnixStream) -> Self {
+        Self { idle: Mutex::new([stream].into()), came: Notify::new() }
+    }
+
     /// A connection has come. The oldest is closed if there are too many.
     pub(super) fn put(&self, stream: UnixStream) {
         let mut idle = self.lock();

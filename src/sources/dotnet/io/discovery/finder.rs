@@ -4,33 +4,29 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 
 use crate::host::{
-    self, Glance, Host, Interest, Known, Named, ProcDir, ProcStatus, Visit, container, folder,
-    folder_in, path_of,
+    self, Glance, Host, Interest, Named, ProcDir, ProcStatus, Program, Reports, Visit, container,
+    folder, folder_in, path_of,
 };
-use crate::sources::dotnet::Config;
 use crate::sources::dotnet::discovery::{
     Access, Look, Socket, Target, access, command_line, parse_socket_name, program_name,
     socket_name, tmpdir,
 };
+use crate::sources::dotnet::{Config, limits};
 
-/// A change, with what a task needs to know of the process.
+/// A process of .NET, or one that can be read otherwise than before.
 #[derive(Debug)]
-pub(super) enum Report {
-    /// A process of .NET.
-    Found(Target, Access),
-    /// One that is known can, or can no longer, be read.
-    Access(u32, Access),
-    /// One that is known has ended.
-    Gone(u32),
-    /// One that is known is no longer looked for.
-    Forgotten(u32),
+pub(super) struct Report {
+    /// What a task needs to know of it; `None`: it was told before.
+    pub(super) target: Option<Target>,
+    pub(super) program: Program,
+    pub(super) access: Access,
 }
 
 /// The eye of this source.
@@ -39,18 +35,15 @@ pub(super) struct Finder(Arc<Shared>);
 
 struct Shared {
     host: Arc<Host>,
-    directories: Arc<RwLock<Vec<PathBuf>>>,
-    /// Where the PMDA listens.
-    listen: RwLock<Option<PathBuf>>,
-    known: Known<Told>,
-    /// There are at most as many reports as changes of processes.
-    reports: UnboundedSender<Report>,
+    config: watch::Receiver<Arc<Config>>,
+    /// The processes of .NET, and what the task does not know of them yet.
+    reports: Reports<Told, Report>,
 }
 
 /// What is known of a process of .NET.
 #[derive(Clone, Debug, PartialEq)]
-struct Told {
-    comm: Vec<u8>,
+pub(super) struct Told {
+    program: Program,
     /// It has mapped a runtime; `None`: not looked or not allowed to.
     runtime: Option<bool>,
     /// It has had a socket.
@@ -60,88 +53,77 @@ struct Told {
 }
 
 impl Finder {
-    pub(super) fn new(
-        host: &Arc<Host>,
-        directories: &Arc<RwLock<Vec<PathBuf>>>,
-        reports: UnboundedSender<Report>,
-    ) -> Self {
-        Self(Arc::new(Shared {
-            host: Arc::clone(host),
-            directories: Arc::clone(directories),
-            listen: RwLock::default(),
-            known: Known::default(),
-            reports,
-        }))
+    /// What depends on the configuration is found anew by the next looks at all processes.
+    pub(super) fn new(host: &Arc<Host>, config: watch::Receiver<Arc<Config>>) -> Self {
+        let (host, reports) = (Arc::clone(host), Reports::new(limits::REPORTS));
+        Self(Arc::new(Shared { host, config, reports }))
     }
 
-    /// Applies a configuration. What depends on it is found anew by the next looks at all processes.
-    pub(super) fn configure(&self, config: &Config) {
-        let shared = &self.0;
-        let mut listen = shared.listen.write().unwrap_or_else(PoisonError::into_inner);
-        listen.clone_from(&config.listen);
-        drop(listen);
-        let mut directories = shared.directories.write().unwrap_or_else(PoisonError::into_inner);
-        directories.clone_from(&config.directories);
-        drop(directories);
-        let forgotten = shared.known.activate(config.discover);
-        forgotten.into_iter().for_each(|pid| shared.report(Report::Forgotten(pid)));
+    /// What is told.
+    pub(super) fn reports(&self) -> &Reports<Told, Report> {
+        &self.0.reports
     }
 }
 
 impl Shared {
-    fn report(&self, report: Report) {
-        let _ = self.reports.send(report);
-    }
-
-    /// A look has come back in time. `target`: of one that is not known.
-    fn looked(&self, pid: u32, look: Look, access: Access, target: Option<Target>) {
-        let before = self.known.get(pid, look.start);
-        let present = matches!(look.socket, Socket::Present { .. });
-        let had_socket = present || before.as_ref().is_some_and(|known| known.had_socket);
-        let (comm, runtime) = (look.comm, look.runtime);
-        let now = Told { comm, runtime, had_socket, access: access.clone() };
-        let report = match (before, target) {
-            (Some(known), _) if known.access == access => None,
-            (Some(_), _) => Some(Report::Access(pid, access)),
-            (None, Some(target)) => Some(Report::Found(target, access)),
-            // It was forgotten meanwhile: the next look has its target.
-            (None, None) => return,
-        };
-        self.known.tell(pid, look.start, now, || report.into_iter().for_each(|r| self.report(r)));
+    /// A look has come back in time. `target`: of one that is not known, or not as what it executes now.
+    fn looked(&self, pid: u32, start: u64, told: Told, target: Option<Target>) {
+        let (program, access) = (told.program, told.access.clone());
+        if target.is_some() {
+            self.reports.tell(pid, start, told, Report { target, program, access });
+        } else {
+            // If it was forgotten meanwhile, the next look has its target.
+            self.reports.tell_again(pid, start, told, |before| Report {
+                target: before.and_then(|before| before.target),
+                program,
+                access,
+            });
+        }
     }
 }
 
 impl host::Finder for Finder {
     fn is_active(&self) -> bool {
-        self.0.known.is_active()
+        self.reports().known().is_active()
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> host::Look {
-        let shared = &self.0;
-        let directories = shared.directories.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut look = look(glance, &directories, !visit.settled);
-        let pid = glance.pid();
-        let before = shared.known.get(pid, look.start);
+        let (shared, process) = (&self.0, glance.process());
+        let config = Arc::clone(&shared.config.borrow());
+        let mut look = look(glance, &config.directories, !visit.settled);
+        let (pid, start) = (glance.pid(), look.start);
+        let known = self.reports().known().get(pid, start);
+        let program = known.as_ref().map(|_| program(process));
+        // Its socket stays where it is when it executes another program, which need not be one of .NET.
+        let is_another = known.as_ref().zip(program).is_some_and(|(known, program)| {
+            program.is_another(&known.program)
+                && glance.maps().map_or(look.comm == b"dotnet", has_runtime)
+        });
         // Of another program than before nothing is known.
-        let same = before.as_ref().filter(|known| known.comm == look.comm);
-        look.runtime = look.runtime.or_else(|| same.and_then(|known| known.runtime));
-        let had_socket = before.as_ref().is_some_and(|known| known.had_socket);
-        let listen = shared.listen.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let before = known.as_ref().filter(|_| !is_another);
+        look.runtime = look.runtime.or_else(|| before.and_then(|before| before.runtime));
+        let had_socket = before.is_some_and(|before| before.had_socket);
         let owner = || shared.host.user(look.uid);
-        let Some(access) = access(&look, owner, had_socket, listen.as_deref()) else {
+        let Some(access) = access(&look, owner, had_socket, config.listen.as_deref()) else {
             // One that was found stays what it was.
-            let known = before.map(|_| Interest::Often);
+            let known = known.map(|_| Interest::Often);
             return host::Look { interest: known.unwrap_or_default(), report: None };
         };
-        let target = || target(&shared.host, glance.process()).filter(|t| t.start == look.start);
-        let target = if before.is_some() { None } else { target() };
+        let program = program.unwrap_or_else(|| self::program(process));
+        let is_told = before.is_some_and(|before| !program.is_named(&before.program));
+        let target = || target(&shared.host, process).filter(|target| target.start == start);
+        let target = if is_told { None } else { target() };
+        let had_socket = had_socket || matches!(look.socket, Socket::Present { .. });
+        // What it executes is not told of one that stays what it was.
+        let program = before.filter(|_| is_told).map_or(program, |before| before.program);
+        let told = Told { program, runtime: look.runtime, had_socket, access };
         let shared = Arc::clone(shared);
-        let report = move || shared.looked(pid, look, access, target);
+        let report = move || shared.looked(pid, start, told, target);
         host::Look { interest: Interest::Often, report: Some(Box::new(report)) }
     }
 
     fn gone(&self, pid: u32, start: u64) {
-        self.0.known.end(pid, start, || self.0.report(Report::Gone(pid)));
+        self.reports().end(pid, start);
     }
 
     fn named(&self, name: &[u8]) -> Option<Named> {
@@ -199,6 +181,11 @@ pub(super) fn target(host: &Host, process: &ProcDir) -> Option<Target> {
         command,
         key: start.to_string(),
     })
+}
+
+/// What a process executes: its socket tells nothing of that. A runtime does not write over the command line.
+pub(super) fn program(process: &ProcDir) -> Program {
+    Program::new(&process.read("cmdline").unwrap_or_default(), None)
 }
 
 /// Name of the program and command line.

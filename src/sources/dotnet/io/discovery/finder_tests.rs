@@ -5,7 +5,8 @@ use std::os::unix::net::UnixListener;
 use rustix::process::{getpid, getuid};
 
 use super::*;
-use crate::host::ProcFs;
+use crate::host::{Finder as _, ProcFs};
+use crate::sources::dotnet::discovery::Via;
 
 /// A tree like /proc, in a directory of its own.
 struct Tree(PathBuf);
@@ -182,4 +183,64 @@ fn this_process_is_found_in_the_real_tree() {
         (look.uid, look.socket, look.runtime),
         (getuid().as_raw(), Socket::Absent, Some(false))
     );
+}
+
+/// A finder in a tree, and what it tells of the process 70: the name of what is found.
+fn finder(tree: &Tree) -> (Finder, impl Fn() -> Option<String>) {
+    let host = Host::new(tree.0.clone());
+    let finder = Finder::new(&host, watch::channel(Arc::default()).1);
+    finder.reports().activate(true);
+    let looks = {
+        let finder = finder.clone();
+        move || {
+            let glance = Glance::of(host.proc().open(70)?)?;
+            if let Some(report) = finder.look(&glance, Visit { number: 1, settled: true }).report {
+                report();
+            }
+            finder.reports().take().found.remove(&70)?.target.map(|target| target.name)
+        }
+    };
+    (finder, looks)
+}
+
+#[test]
+fn a_process_that_executes_another_program_is_found_again() {
+    let tree = Tree::new("exec");
+    let dir = tree.process(70, 1, 500, b"");
+    let executes = |command: &str, library: &str| {
+        fs::write(dir.join("cmdline"), command).expect("a file");
+        fs::write(dir.join("maps"), format!("7f00-7f01 r-xp 0 0 0 /x/{library}\n"))
+            .expect("a file");
+    };
+    let name = dir.join("root/tmp/dotnet-diagnostic-1-500-socket");
+    let _socket = UnixListener::bind(name).expect("a socket");
+    let (_finder, looks) = finder(&tree);
+    // Between exec and the end of it: what it is called is decided again.
+    executes("", "libcoreclr.so");
+    assert_eq!((looks(), looks()), (Some("dotnet".to_owned()), None));
+    executes("dotnet\0/x/app.dll\0", "libcoreclr.so");
+    assert_eq!((looks(), looks()), (Some("app".to_owned()), None));
+    // The socket stays when it executes one that has none.
+    executes("sh\0-c\0x\0", "libc.so");
+    assert_eq!(looks(), None);
+    executes("dotnet\0/x/other.dll\0", "libcoreclr.so");
+    assert_eq!((looks(), looks()), (Some("other".to_owned()), None));
+}
+
+#[test]
+fn what_is_not_taken_is_found_again() {
+    let tree = Tree::new("full");
+    let dir = tree.process(70, 1, 500, b"");
+    let _socket = UnixListener::bind(dir.join("root/tmp/dotnet-diagnostic-1-500-socket"));
+    let (finder, looks) = finder(&tree);
+    let (access, program) = (Access::Open(Via::Socket), Program::default());
+    let told = Told { program, runtime: None, had_socket: true, access };
+    for pid in 1_000..=1_000 + u32::try_from(limits::REPORTS).expect("a number") {
+        let glance = finder.0.host.proc().open(70).expect("a process");
+        finder.0.looked(pid, 500, told.clone(), target(&finder.0.host, &glance));
+    }
+    let taken = finder.reports().take();
+    assert_eq!((taken.found.len(), taken.full), (limits::REPORTS, true));
+    assert_eq!(looks(), Some("app".to_owned()));
+    assert!(!finder.reports().take().full);
 }

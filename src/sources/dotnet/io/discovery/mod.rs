@@ -7,21 +7,21 @@ mod registry;
 
 pub(super) use door::Found;
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc::{Receiver, UnboundedReceiver, channel, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now;
-use crate::host::{Host, Place};
+use crate::host::{Host, Place, Program};
 use crate::net::Net;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::discovery::Target;
 use crate::store::LogThrottle;
-use finder::{Finder, Report, target};
+use finder::{Finder, program, target};
 use listener::Arrival;
 use registry::{OnFound, Registry};
 
@@ -60,7 +60,6 @@ struct Task {
     registry: Registry,
     finder: Finder,
     place: Place,
-    reports: UnboundedReceiver<Report>,
     slow: LogThrottle,
 }
 
@@ -72,16 +71,13 @@ impl Task {
         on_found: OnFound,
         stop: CancellationToken,
     ) -> Self {
-        let directories = Arc::new(RwLock::default());
-        let (sender, reports) = unbounded_channel();
-        let finder = Finder::new(host, &directories, sender);
-        let mut registry = Registry::new(host, &directories, on_found, stop);
-        let first = config.borrow().clone();
-        finder.configure(&first);
-        registry.configure(&first);
+        let finder = Finder::new(host, config.clone());
+        let mut registry = Registry::new(host, config.clone(), on_found, stop);
+        finder.reports().activate(config.borrow().discover);
+        registry.configure(&config.borrow());
         let place = host.add(Arc::new(finder.clone()), None);
         let (host, slow) = (Arc::clone(host), LogThrottle::default());
-        Self { host, config, arrivals, registry, finder, place, reports, slow }
+        Self { host, config, arrivals, registry, finder, place, slow }
     }
 
     async fn run(mut self) {
@@ -94,12 +90,14 @@ impl Task {
                         return;
                     }
                     let config = self.config.borrow_and_update().clone();
+                    self.finder.reports().activate(config.discover);
                     self.registry.configure(&config);
-                    self.finder.configure(&config);
                     self.place.look_again();
                 }
                 Some(arrival) = self.arrivals.recv() => self.arrived(arrival).await,
-                Some(report) = self.reports.recv() => self.registry.report(report),
+                () = self.finder.reports().ready() => {
+                    self.registry.report(self.place.take(self.finder.reports()));
+                }
                 _ = ticks.tick() => self.registry.tick(),
             }
         }
@@ -122,9 +120,9 @@ impl Task {
         let Ok((target, owner)) = identified else { return };
         // One that has a number here and is not there has ended, or is another program now: what it
         // says of itself is not believed.
-        let unseen = (pid == 0).then(|| unseen(&arrival, owner));
-        if let Some(target) = target.or(unseen) {
-            self.registry.arrived(arrival, target);
+        let unseen = (pid == 0).then(|| (unseen(&arrival, owner), Program::default()));
+        if let Some((target, program)) = target.or(unseen) {
+            self.registry.arrived(arrival, target, program);
         }
     }
 }
@@ -132,8 +130,10 @@ impl Task {
 /// What is known of the process that has connected to us; `None`: it has ended.
 /// `uid`: the user that the kernel knows of its connection. A process that has executed a program
 /// of another user since is not taken for that program.
-fn identify(host: &Host, pid: u32, uid: u32) -> Option<Target> {
-    target(host, &host.proc().open(pid)?).filter(|target| target.uid == uid)
+fn identify(host: &Host, pid: u32, uid: u32) -> Option<(Target, Program)> {
+    let process = host.proc().open(pid)?;
+    let target = target(host, &process).filter(|target| target.uid == uid)?;
+    Some((target, program(&process)))
 }
 
 /// A process of another pid namespace, of which nothing is known but what it says.
@@ -159,7 +159,7 @@ mod tests {
     fn a_connection_is_that_of_a_process_of_its_own_user() {
         let host = Host::new("/proc".into());
         let (pid, uid) = (std::process::id(), rustix::process::geteuid().as_raw());
-        assert_eq!(identify(&host, pid, uid).map(|target| target.pid), Some(pid));
+        assert_eq!(identify(&host, pid, uid).map(|(target, _)| target.pid), Some(pid));
         // It connected as this user, and has executed a set-uid program since.
         assert!(identify(&host, pid, uid + 1).is_none());
     }

@@ -1,8 +1,7 @@
 //! The processes that are known, each with the task that reads it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::UnixStream;
@@ -13,7 +12,7 @@ use super::door::{Door, Found, Port};
 use super::finder::Report;
 use super::listener::Arrival;
 use crate::clock::now;
-use crate::host::Host;
+use crate::host::{Host, Program, Taken};
 use crate::sources::dotnet::discovery::{Access, Target, Via};
 use crate::sources::dotnet::session::Choice;
 use crate::sources::dotnet::wire::ipc::Request;
@@ -30,14 +29,14 @@ pub(super) type OnFound = Box<dyn Fn(Found) + Send + Sync>;
 /// The processes.
 pub(super) struct Registry {
     host: Arc<Host>,
-    directories: Arc<RwLock<Vec<PathBuf>>>,
+    config: watch::Receiver<Arc<Config>>,
     on_found: OnFound,
     live: HashMap<Id, Live>,
     /// `dotnet.processes`.
     patterns: Vec<String>,
     /// Processes whose names are not among those. They are no instances, until a configuration
     /// wants them.
-    left_out: HashMap<u32, (Target, Access)>,
+    left_out: HashMap<u32, Report>,
     stop: CancellationToken,
     full: LogThrottle,
 }
@@ -51,6 +50,7 @@ enum Id {
 
 struct Live {
     target: Arc<Target>,
+    program: Program,
     /// Access without the port.
     socket: Option<Access>,
     /// Monotonic time when the port was open last, if it ever was.
@@ -60,6 +60,16 @@ struct Live {
     gone: CancellationToken,
     /// The PMDA ends.
     stop: CancellationToken,
+}
+
+/// What a process comes with.
+struct Entrance {
+    target: Target,
+    program: Program,
+    /// See [`Found::again`].
+    again: bool,
+    socket: Option<Access>,
+    port: Option<(Port, Duration)>,
 }
 
 impl Drop for Live {
@@ -74,13 +84,13 @@ impl Drop for Live {
 impl Registry {
     pub(super) fn new(
         host: &Arc<Host>,
-        directories: &Arc<RwLock<Vec<PathBuf>>>,
+        config: watch::Receiver<Arc<Config>>,
         on_found: OnFound,
         stop: CancellationToken,
     ) -> Self {
         Self {
             host: Arc::clone(host),
-            directories: Arc::clone(directories),
+            config,
             on_found,
             live: HashMap::new(),
             patterns: Vec::new(),
@@ -93,83 +103,98 @@ impl Registry {
     /// Applies a configuration. A known process that is no longer wanted stays an instance.
     pub(super) fn configure(&mut self, config: &Config) {
         self.patterns.clone_from(&config.processes);
-        let wanted =
-            |_: &u32, (target, _): &mut (Target, Access)| is_wanted(&config.processes, target);
-        let wanted: Vec<_> = self.left_out.extract_if(wanted).collect();
-        for (_, (target, access)) in wanted {
-            self.report(Report::Found(target, access));
+        if !config.discover {
+            self.forget();
+        }
+        for (pid, report) in std::mem::take(&mut self.left_out) {
+            self.found(pid, report);
         }
     }
 
-    /// Applies a report of the finder.
-    pub(super) fn report(&mut self, report: Report) {
-        match report {
-            Report::Found(target, access) => {
-                let id = Id::Pid(target.pid);
-                let known = self.live.get(&id).is_some_and(|l| l.target.start == target.start);
-                if !known && !is_wanted(&self.patterns, &target) {
-                    self.live.remove(&id);
-                    // The host knows at most `host::limits::PROCESSES`.
-                    self.left_out.insert(target.pid, (target, access));
-                    return;
-                }
-                self.left_out.remove(&target.pid);
-                match self.live.get_mut(&id).filter(|live| live.target.start == target.start) {
-                    Some(live) => {
-                        live.socket = Some(access);
-                        live.publish();
-                    }
-                    None => {
-                        self.live.remove(&id);
-                        self.enter(id, target, Some(access), None);
-                    }
-                }
+    /// Nobody looks for processes any more. Those that are connected to us stay.
+    fn forget(&mut self) {
+        self.left_out.clear();
+        self.live.retain(|_, live| {
+            if live.socket.take().is_none() {
+                return true;
             }
-            Report::Access(pid, access) => {
-                if let Some(live) = self.live.get_mut(&Id::Pid(pid)) {
-                    live.socket = Some(access);
-                    live.publish();
-                } else if let Some((_, known)) = self.left_out.get_mut(&pid) {
-                    *known = access;
+            let is_open = live.door.port.is_open();
+            if is_open {
+                live.publish();
+            }
+            is_open
+        });
+    }
+
+    /// Applies reports of the finder.
+    pub(super) fn report(&mut self, reports: Taken<Report>) {
+        let start = |left: &Report| left.target.as_ref().map_or(0, |target| target.start);
+        let left_out = self.left_out.iter().map(|(pid, left)| (*pid, start(left)));
+        // Of one that is known by its connections alone no finder has told.
+        let live = self.live.iter().filter(|(_, live)| live.socket.is_some());
+        let live = live.map(|(_, live)| (live.target.pid, live.target.start));
+        for (pid, change) in reports.changes(left_out.chain(live)) {
+            match change {
+                Some(report) => self.found(pid, report),
+                None => {
+                    self.left_out.remove(&pid);
+                    self.live.remove(&Id::Pid(pid));
                 }
             }
-            Report::Gone(pid) => {
-                self.left_out.remove(&pid);
-                self.live.remove(&Id::Pid(pid));
+        }
+    }
+
+    fn found(&mut self, pid: u32, report: Report) {
+        let id = Id::Pid(pid);
+        let live = self.live.get_mut(&id);
+        let (mut again, mut port) = (false, None);
+        match (live, &report.target) {
+            (Some(live), target) if target.as_ref().is_none_or(|t| live.is(t, &report.program)) => {
+                live.program.seen(report.program);
+                live.socket = Some(report.access);
+                return live.publish();
             }
-            Report::Forgotten(pid) => {
-                self.left_out.remove(&pid);
-                let id = Id::Pid(pid);
-                match self.live.get_mut(&id) {
-                    Some(live) if live.door.port.is_open() => {
-                        live.socket = None;
-                        live.publish();
-                    }
-                    _ => {
-                        self.live.remove(&id);
-                    }
+            (Some(live), Some(target)) if live.target.start == target.start => {
+                // What is connected to us is the program that it executes now.
+                again = true;
+                port = live.door.port.take_now().map(|stream| (Port::of(stream), now().monotonic));
+            }
+            (None, None) => {
+                if let Some(known) = self.left_out.get_mut(&pid) {
+                    known.access = report.access;
                 }
+                return;
             }
+            _ => {}
+        }
+        self.live.remove(&id);
+        self.left_out.remove(&pid);
+        match report.target {
+            Some(target) if is_wanted(&self.patterns, &target) => {
+                let Report { program, access, .. } = report;
+                self.enter(id, Entrance { target, program, again, socket: Some(access), port });
+            }
+            // The host knows at most `host::limits::PROCESSES`.
+            _ => drop(self.left_out.insert(pid, report)),
         }
     }
 
     /// A process has connected to us. `target`: what is known of it.
-    pub(super) fn arrived(&mut self, arrival: Arrival, target: Target) {
+    pub(super) fn arrived(&mut self, arrival: Arrival, target: Target, program: Program) {
         let Arrival { stream, advertise, .. } = arrival;
         let id = if target.pid == 0 { Id::Cookie(advertise.cookie) } else { Id::Pid(target.pid) };
         let at = now().monotonic;
-        if self.live.get(&id).is_some_and(|live| live.target.start != target.start) {
-            self.live.remove(&id);
-        }
-        if let Some(live) = self.live.get_mut(&id) {
-            live.door.port.put(stream);
-            live.port = Some(at);
-            live.publish();
-            return;
-        }
-        let port = Port::default();
-        port.put(stream);
-        self.enter(id, target, None, Some((port, at)));
+        let again = match self.live.get_mut(&id) {
+            Some(live) if live.is(&target, &program) => {
+                live.door.port.put(stream);
+                live.port = Some(at);
+                return live.publish();
+            }
+            old => old.is_some_and(|live| live.target.start == target.start),
+        };
+        self.live.remove(&id);
+        let port = Some((Port::of(stream), at));
+        self.enter(id, Entrance { target, program, again, socket: None, port });
     }
 
     /// Looks which processes still have connections to us.
@@ -188,13 +213,8 @@ impl Registry {
         });
     }
 
-    fn enter(
-        &mut self,
-        id: Id,
-        target: Target,
-        socket: Option<Access>,
-        port: Option<(Port, Duration)>,
-    ) {
+    fn enter(&mut self, id: Id, entrance: Entrance) {
+        let Entrance { target, program, again, socket, port } = entrance;
         if self.live.len() >= limits::PROCESSES {
             if let Some(n) = self.full.allow(now().monotonic) {
                 let (name, pid) = (&target.name, target.shown_pid());
@@ -211,21 +231,19 @@ impl Registry {
         }
         let (port, at) = port.map_or((Port::default(), None), |(port, at)| (port, Some(at)));
         let target = Arc::new(target);
-        let door = Arc::new(Door {
-            host: Arc::clone(&self.host),
-            directories: Arc::clone(&self.directories),
-            port,
-        });
+        let door =
+            Arc::new(Door { host: Arc::clone(&self.host), config: self.config.clone(), port });
         let (access, receiver) = watch::channel(merged(socket.as_ref(), at.is_some()));
         let gone = CancellationToken::new();
         (self.on_found)(Found {
             target: Arc::clone(&target),
+            again,
             access: receiver,
             gone: gone.clone(),
             door: Arc::clone(&door),
         });
         let stop = self.stop.clone();
-        self.live.insert(id, Live { target, socket, port: at, door, access, gone, stop });
+        self.live.insert(id, Live { target, program, socket, port: at, door, access, gone, stop });
     }
 }
 
@@ -234,6 +252,12 @@ fn is_wanted(patterns: &[String], target: &Target) -> bool {
 }
 
 impl Live {
+    /// It is this program of this process.
+    fn is(&self, target: &Target, program: &Program) -> bool {
+        let differs = program.is_another(&self.program) || program.is_named(&self.program);
+        self.target.start == target.start && !differs
+    }
+
     fn publish(&self) {
         let access = merged(self.socket.as_ref(), self.port.is_some());
         self.access.send_if_modified(|old| {

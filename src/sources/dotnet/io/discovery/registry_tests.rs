@@ -15,7 +15,8 @@ fn world() -> World {
     let all = Arc::clone(&found);
     let host = Host::new("/proc".into());
     let on_found = Box::new(move |new| all.lock().expect("a lock").push(new));
-    let mut registry = Registry::new(&host, &Arc::default(), on_found, CancellationToken::new());
+    let mut registry =
+        Registry::new(&host, watch::channel(Arc::default()).1, on_found, CancellationToken::new());
     registry.configure(&Config::default());
     World { registry, found }
 }
@@ -30,8 +31,24 @@ impl World {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         let advertise = Advertise { cookie: [cookie; 16], pid: 1 };
         let arrival = Arrival { stream: ours, advertise, pid, uid: 0 };
-        self.registry.arrived(arrival, target(pid, start));
+        self.registry.arrived(arrival, target(pid, start), Program::new(b"app", None));
         theirs
+    }
+
+    /// A look has shown this.
+    fn finds(&mut self, target: Target, access: Access) {
+        let program = Program::new(target.name.as_bytes(), None);
+        self.reports(target.pid, Report { target: Some(target), program, access });
+    }
+
+    fn reports(&mut self, pid: u32, report: Report) {
+        self.registry.report(Taken { found: [(pid, report)].into(), alive: None, full: false });
+    }
+
+    /// These are left.
+    fn alive(&mut self, alive: &[(u32, u64)]) {
+        let alive = Some(alive.iter().copied().collect());
+        self.registry.report(Taken { found: HashMap::new(), alive, full: false });
     }
 }
 
@@ -62,12 +79,12 @@ async fn a_process_that_is_not_wanted_is_no_instance_and_takes_no_place() {
     let mut world = world();
     world.registry.configure(&Config { processes: vec!["other*".to_owned()], ..Config::default() });
     for pid in 1..=3 {
-        world.registry.report(Report::Found(target(pid, 10), denied()));
+        world.finds(target(pid, 10), denied());
     }
-    world.registry.report(Report::Access(1, SOCKET));
-    world.registry.report(Report::Gone(2));
+    world.reports(1, Report { target: None, program: Program::default(), access: SOCKET });
+    world.alive(&[(1, 10), (3, 10)]);
     // The id of the third is used again.
-    world.registry.report(Report::Found(target(3, 11), denied()));
+    world.finds(target(3, 11), denied());
     assert!(world.found().is_empty() && world.registry.live.is_empty());
     world.registry.configure(&Config { processes: vec!["ap*".to_owned()], ..Config::default() });
     let mut found = world.found();
@@ -81,7 +98,7 @@ async fn a_process_that_is_not_wanted_is_no_instance_and_takes_no_place() {
 #[tokio::test]
 async fn a_process_is_one_however_it_was_found() {
     let mut world = world();
-    world.registry.report(Report::Found(target(5, 50), denied()));
+    world.finds(target(5, 50), denied());
     let found = world.found();
     assert_eq!(*found[0].access.borrow(), denied());
     assert_eq!(found[0].connect().await.err().map(|e| e.to_string()).as_deref(), Some("no"));
@@ -98,7 +115,7 @@ async fn a_process_is_one_however_it_was_found() {
     let _next = world.arrives(5, 50, 1);
     assert!(waiting.await.expect("done"));
     assert!(!found[0].gone.is_cancelled());
-    world.registry.report(Report::Gone(5));
+    world.alive(&[]);
     assert!(found[0].gone.is_cancelled());
 }
 
@@ -107,7 +124,7 @@ async fn an_id_that_is_used_again_is_another_process() {
     let mut world = world();
     let _first = world.arrives(5, 50, 1);
     let _second = world.arrives(5, 51, 2);
-    world.registry.report(Report::Found(target(5, 52), SOCKET));
+    world.finds(target(5, 52), SOCKET);
     let gone: Vec<_> = world.found().iter().map(|found| found.gone.is_cancelled()).collect();
     assert_eq!(gone, [true, true, false]);
 }
@@ -136,11 +153,50 @@ async fn closed_connections_are_not_handed_out() {
 async fn a_process_too_many_need_not_wait_for_us() {
     let mut world = world();
     for pid in 1..=u32::try_from(limits::PROCESSES).expect("a number") {
-        world.registry.report(Report::Found(target(pid, 50), SOCKET));
+        world.finds(target(pid, 50), SOCKET);
     }
     let mut theirs = world.arrives(1_000_000, 50, 1);
     let mut resume = Vec::new();
     theirs.read_to_end(&mut resume).await.expect("a request and the end");
     assert_eq!(resume, Request::Resume.encode().expect("a request"));
     assert_eq!(world.found().len(), limits::PROCESSES);
+}
+
+#[tokio::test]
+async fn a_process_that_executes_another_program_is_another() {
+    let mut world = world();
+    world.finds(target(5, 50), SOCKET);
+    // The same is seen again, and was not to be read for a while.
+    world.finds(target(5, 50), denied());
+    world.finds(target(5, 50), SOCKET);
+    assert_eq!((world.found().len(), world.found()[0].again), (1, false));
+    let mut theirs = world.arrives(5, 50, 1);
+    world.finds(Target { name: "other".to_owned(), ..target(5, 50) }, SOCKET);
+    let found = world.found();
+    let names: Vec<_> = found.iter().map(|f| (&*f.target.name, f.gone.is_cancelled())).collect();
+    assert_eq!((names, found[1].again), (vec![("app", true), ("other", false)], true));
+    // What was connected is what it executes now.
+    let mut ours = found[1].connect().await.expect("the connection");
+    ours.write_all(b"x").await.expect("sent");
+    assert_eq!(theirs.read_u8().await.expect("a byte"), b'x');
+    // One that nobody wants is none.
+    world.registry.configure(&Config { processes: vec!["o*".to_owned()], ..Config::default() });
+    world.finds(target(5, 50), SOCKET);
+    assert!(world.registry.live.is_empty() && found[1].gone.is_cancelled());
+}
+
+#[tokio::test]
+async fn what_is_connected_stays_when_nobody_looks() {
+    let mut world = world();
+    let _theirs = world.arrives(5, 50, 1);
+    (5..=6).for_each(|pid| world.finds(target(pid, 50), SOCKET));
+    let _cookie = world.arrives(0, 0, 2);
+    world.registry.configure(&Config { discover: false, ..Config::default() });
+    let found = world.found();
+    let mut gone: Vec<_> = found.iter().map(|f| (f.target.pid, f.gone.is_cancelled())).collect();
+    gone.sort_unstable();
+    assert_eq!(gone, [(0, false), (5, false), (6, true)]);
+    // It is not taken for one that has ended since, which only a finder tells.
+    world.alive(&[(7, 70)]);
+    assert_eq!(world.registry.live.len(), 2);
 }
