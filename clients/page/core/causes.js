@@ -8,7 +8,7 @@ const CAUSES = [
     { source: 'profiler', by: 'service', time: 'apm.profiler.service.method.time', count: 'apm.profiler.service.method.count', errors: 'apm.profiler.service.method.errors' },
     { source: 'zorka', by: 'service', time: 'apm.zorka.service.method.self_time', count: 'apm.zorka.service.method.count', errors: 'apm.zorka.service.method.errors' },
     { source: 'dotnet', by: 'process', time: 'apm.dotnet.profile.methods.self' },
-    { source: 'mono', by: 'process', time: 'apm.mono.profile.methods.self' } ],
+    { source: 'mono', by: 'nobody', time: 'apm.mono.profile.methods.self' } ],
   about: 'Java by the calls of root methods, Zorka by time in the method itself, .NET and Mono by the processor time of their profiles',
   nothing: ['No method has been counted yet', 'Java and Zorka count those of their calls. Of .NET a profile is taken on request, of Mono where the log profiler samples:', 'pmstore -i webshop:4711 apm.dotnet.profile.run 5'] },
   { id: 'locks', title: 'Lock waits', what: 'Lock, or method that waits', unit: 'time', each: 'Waits', parts: [
