@@ -9,7 +9,7 @@ use crate::model::InDom;
 
 /// The text of `docs/metrics.md`. A line `@TREE@` is the place of the tables of `apm.TREE`, and
 /// `@TREE.made@` of what the leaves of a common tree are made of.
-const METRICS_PAGE: &str = include_str!("../docs/metrics.in");
+const METRICS_PAGE: &str = include_str!("metrics.in");
 const METRICS_HEAD: &str = "| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |";
 
 /// Dynamic nodes, whose names pmcd requests from the PMDA.
