@@ -11,9 +11,9 @@ const Causes = {
       const right = (id, title, format, hint) => ({ id, title, hint, align: 'right', optional: true, value: (r) => r[id], text: (r) => format(r[id]) });
       const table = new Table([
         { id: 'what', title: cause.what, value: (r) => r.what, text: (r) => r.what, full: true },
+        { id: 'now', title: 'Now', hint: 'Since the last look', align: 'right', value: (r) => r.now, cell: (r, td) => barCell(td, now(r.now), r.now / this.most.get(cause.id)) },
         { id: 'owner', title: 'Of', value: (r) => r.owner || '', cell: (r, td) => this.owner(r, td) },
         { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => SOURCES[r.source].name },
-        { id: 'now', title: 'Now', hint: 'Since the last look', align: 'right', value: (r) => r.now, cell: (r, td) => barCell(td, now(r.now), r.now / this.most.get(cause.id)) },
         right('total', 'In all', amount, 'As long as the PMDA has counted'),
         ...(cause.each ? [right('count', cause.each, formatRate), right('mean', 'Mean', formatTime, 'Since the last look')] : []),
         ...(cause.id === 'methods' ? [right('errors', 'Errors', formatRate)] : []),

@@ -21,15 +21,15 @@ const Overview = {
       { id: 'state', title: 'State', value: (r) => ['bad', 'good', 'idle', 'gone'].indexOf(stateLevel(r)) + r.state.slice(0, 8), cell: (r, td) => this.state(r, td) },
       { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => (SOURCES[r.source] || { name: r.source }).name },
       { id: 'name', title: 'Runtime', value: (r) => r.name, text: (r) => r.name, full: true },
-      { id: 'since', title: 'Since', hint: 'Start of this state’s connection', value: (r) => r.since, cell: (r, td) => this.since(r, td) },
     ];
+    const since = { id: 'since', title: 'Since', hint: 'Start of this state’s connection', value: (r) => r.since, cell: (r, td) => this.since(r, td) };
     const settings = {
       caption: 'Runtimes and sessions', sort: ['state', 'up'], limit: 8, onpick: (r) => r.service && chooseService(r.service),
       picked: (r) => r.service !== null && r.service === app.service, rowClass: (r) => 'level-' + stateLevel(r),
       empty: () => unsure('apm.agent.up') ? waitingState() : emptyState('No runtime has connected yet', 'Start one with an agent, or give a live LTTng session a relay daemon that the PMDA reads. The guides in docs/ have lines to copy.', 'mono --profile=apm app.exe'),
     };
-    this.does = new Table([...words, ...figureColumns('runtime', RUNTIME_FIGURES, CAUSES_OF)], settings);
-    this.sends = new Table([...words,
+    this.does = new Table([...words, ...figureColumns('runtime', RUNTIME_FIGURES, CAUSES_OF), since], settings);
+    this.sends = new Table([...words, since,
       { id: 'messages', title: 'Messages', align: 'right', value: (r) => r.messages, text: (r) => formatRate(r.messages) },
       { id: 'bytes', title: 'Bytes', align: 'right', value: (r) => r.bytes, text: (r) => formatByteRate(r.bytes) },
       { id: 'faults', title: 'Faults', align: 'right', hint: 'Faults in what it sent', value: (r) => r.faults, text: (r) => formatWhole(r.faults) },

@@ -202,7 +202,7 @@ for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'],
     return !outside.length && where.scrollWidth <= where.clientWidth && document.documentElement.scrollWidth <= innerWidth && document.querySelector('#charts .charts').clientWidth > innerWidth * 0.93;
   }));
   await show(page, 'records');
-  await verdict(`${width} pixels: durations of records and traces are in sight`, () => until(() => page.evaluate(() => ['#records th[data-column^="duration"]', '#traces th[data-column="duration"]'].every((at) => {
+  await verdict(`${width} pixels: durations of records, traces and methods are in sight`, () => until(() => page.evaluate(() => ['#records th[data-column^="duration"]', '#traces th[data-column="duration"]', '#methods ~ .table th[data-column="now"]'].every((at) => {
     const th = document.querySelector(at);
     return th && th.getBoundingClientRect().right <= innerWidth;
   }))));

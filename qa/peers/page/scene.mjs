@@ -23,7 +23,7 @@ await verdict('calls, mean and percentiles of Java and Zorka services', () => un
 await verdict('collections of .NET, Mono and Java programs', () => until(() => page.evaluate(() =>
   ['dotnet', 'mono', 'jvm'].every((source) => Services.rows.some((r) => r.source === source && r.collections > 0)))));
 await show(page, 'charts');
-for (const id of ['calls', 'errors', 'latency', 'pauses', 'gc', 'cpu', 'allocated', 'heap', 'exceptions', 'threads']) {
+for (const id of ['calls', 'errors', 'latency', 'pauses', 'gc', 'stopped', 'cpu', 'waiting', 'allocated', 'heap', 'exceptions', 'threads']) {
   await verdict(`chart ${id} has lines`, () => until(async () => (await drawn(id)) > 0));
 }
 await show(page, 'durations');
