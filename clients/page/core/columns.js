@@ -31,19 +31,25 @@ function figureColumns(tree, ids, leads = {}, own = {}) {
   });
 }
 
-// A figure that leads to what tells more of it, for its service: an address that can be kept.
+// A figure that leads to what tells more of it, for its service: an address that can be kept. The link stays the same, and so has its focus.
 function leadCell(td, text, id, service) {
-  const key = service ? id + '\n' + service + '\n' + text : text;
-  if (td.leadKey === key) return;
-  td.leadKey = key;
-  if (!service) { setText(td, text); return; }
-  const query = new URLSearchParams(location.search);
-  query.set('service', service);
-  fill(td, h('a', { href: '?' + query + '#' + id, class: 'lead', title: titleOf(id) + ' of ' + keyName(service), onclick: (e) => {
+  if (!service) {
+    if (td.lead) { td.replaceChildren(); td.lead = null; }
+    setText(td, text);
+    return;
+  }
+  if (!td.lead) fill(td, td.lead = h('a', { class: 'lead', onclick: (e) => {
     if (e.ctrlKey || e.metaKey || e.shiftKey) return;
     e.preventDefault();
     e.stopPropagation();
-    if (app.service !== service) chooseService(service);
+    if (app.service !== td.leadOf) chooseService(td.leadOf);
     goTo(id);
-  } }, text));
+  } }));
+  setText(td.lead, text);
+  if (td.leadOf === service && td.lead.title) return;
+  td.leadOf = service;
+  td.lead.title = titleOf(id) + ' of ' + keyName(service);
+  const query = new URLSearchParams(location.search);
+  query.set('service', service);
+  td.lead.href = '?' + query + '#' + id;
 }
