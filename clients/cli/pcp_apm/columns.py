@@ -41,7 +41,7 @@ PAUSE_MAX = [Column("PAUSE MAX", "pause_max_ms", 1, "now", ["gc.pause.max"], MIL
 PAUSE_P95 = [Column("PAUSE P95", "pause_p95_ms", 1, "now", ["gc.pause.p95"], MILLI, "pause_p95", "Pause p95", "time", "95th percentile of pauses of the last minute")]
 HEAP = [Column("HEAP MB", "heap_mb", 1, "now", ["heap.used"], MEGA, "heap", "Heap", "bytes", "Memory of objects on the managed heap"),
         Column("OF MB", "heap_committed_mb", 1, "now", ["heap.committed"], MEGA, "committed", "Heap, all", "bytes", "What the heap has of the system, used or not"),
-        Column("HEAP %", "heap_percent", 1, "part", ["heap.used", "heap.limit"], 1, "heap_part", "Of its limit", "percent", "Heap in use, of what it may grow to")]
+        Column("HEAP %", "heap_percent", 1, "part", ["heap.used", "heap.limit"], 1, "heap_part", "Of limit", "percent", "Heap in use, of what it may grow to")]
 MEMORY = [Column("RSS MB", "resident_mb", 1, "now", ["memory.resident"], MEGA, "resident", "Resident", "bytes", "Resident memory"),
           Column("RSS %", "resident_percent", 1, "part", ["memory.resident", "memory.limit"], 1, "resident_part", "Of the container", "percent", "Resident memory, of the container's limit")]
 TROUBLE = [Column("THROWN/S", "exceptions_per_s", 1, "rate", ["exceptions.count"], 1, "exceptions", "Exceptions", "rate", "Exceptions thrown, also those that are caught"),

@@ -17,8 +17,8 @@ class Looks {
     if (last && values.time < last.time) this.list = [];
     this.now = { time: values.time, of: new Map(ruleMetrics().map((name) => [name, values.now(name)])) };
     if (!last || values.time - last.time >= RULE_STEP) this.list.push(this.now);
-    // One beyond the window remains: a look each two minutes, as of an archive, has rates too.
-    while (this.list.length > 2 && this.list[1].time < values.time - RULE_WINDOW) this.list.shift();
+    // The last two remain: looks that are far apart, as of an archive, have rates too.
+    while (this.list.length > 2 && this.list[0].time < values.time - RULE_WINDOW) this.list.shift();
   }
 
   // A value: a counter's mean rate since the oldest look from which it has only grown, anything else as it is at a look; null if it is not known.
