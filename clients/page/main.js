@@ -154,13 +154,14 @@ function startClient() {
   showWhere();
 }
 
-// What the address names stays in sight while the sections above it get their content, until somebody moves.
-function holdSection() {
-  const node = location.hash && byId(location.hash.slice(1));
-  if (!node) return;
-  const hold = new ResizeObserver(() => node.scrollIntoView());
-  hold.observe(byId('main'));
-  for (const event of ['wheel', 'touchstart', 'pointerdown', 'keydown']) addEventListener(event, () => hold.disconnect(), { once: true, passive: true });
+// What was gone to stays in sight while the sections above it get their content, until somebody moves.
+let held = null;
+const hold = new ResizeObserver(() => held && held.scrollIntoView());
+for (const event of ['wheel', 'touchstart', 'pointerdown', 'keydown']) addEventListener(event, () => { held = null; }, { passive: true, capture: true });
+
+function holdInSight(node) {
+  held = node;
+  node.scrollIntoView();
 }
 
 function start() {
@@ -168,7 +169,8 @@ function start() {
   Archive.read();
   buildHeader();
   buildSections();
-  holdSection();
+  hold.observe(byId('main'));
+  if (location.hash && byId(location.hash.slice(1))) holdInSight(byId(location.hash.slice(1)));
   if (Archive.data) Archive.start();
   else startClient();
   applyTheme();
