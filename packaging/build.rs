@@ -22,7 +22,9 @@ fn main() {
 
 /// `apm.html` for `src/page.rs`. PCP needs Python too.
 fn page() {
-    println!("cargo::rerun-if-changed=clients/page");
+    for part in ["page", "rules", "cli/pcp_apm/columns.py"] {
+        println!("cargo::rerun-if-changed=clients/{part}");
+    }
     let made = Command::new("python3").arg("clients/page/build.py").output();
     let made = made.unwrap_or_else(|e| panic!("python3 for clients/page/build.py: {e}"));
     let said = String::from_utf8_lossy(&made.stderr);

@@ -7,18 +7,10 @@ use std::fmt::Write;
 use crate::catalogue::{AGENT_INDOM, Catalogue, Entry, SERVICE_INDOM, SourceTable};
 use crate::model::InDom;
 
-/// The text above the table of `docs/metrics.md`.
-const METRICS_HEAD: &str = "\
-# Metrics
-
-Made by `qa/generate` from the tables of the sources. *instances* is the instance domain: `agent` has
-every peer of every protocol, the name of a source that source's peers; the others are tables.
-`pminfo -dtT METRIC` prints all of it with the full help text.
-
-The last rows are trees of metrics that peers bring: type, units and semantics follow from what the
-peer declares, with all integers in 64 bits. Event metrics are explained in [events.md](events.md).
-
-";
+/// The text of `docs/metrics.md`. A line `@TREE@` is the place of the tables of `apm.TREE`, and
+/// `@TREE.made@` of what the leaves of a common tree are made of.
+const METRICS_PAGE: &str = include_str!("metrics.in");
+const METRICS_HEAD: &str = "| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |";
 
 /// Dynamic nodes, whose names pmcd requests from the PMDA.
 fn dynamic_nodes(source: &SourceTable) -> Vec<String> {
@@ -133,31 +125,72 @@ fn instances(indom: InDom, source: Option<&SourceTable>) -> &'static str {
     }
 }
 
-/// The page `docs/metrics.md`.
+/// The page `docs/metrics.md`. A source that its text does not know stands at the end.
 #[must_use]
 pub fn metrics(catalogue: &Catalogue) -> String {
-    let mut out = String::from(METRICS_HEAD);
-    out.push_str(
-        "| metric | type | semantics | units | instances | what |\n| --- | --- | --- | --- | --- | --- |\n",
-    );
-    for e in catalogue.entries() {
-        let instances = instances(e.indom, e.source.and_then(|s| catalogue.source(s)));
-        let (ty, sem, units) = (e.ty.name(), e.sem.name(), e.units.name());
-        let _ = writeln!(
-            out,
-            "| `{}` | {ty} | {sem} | {units} | {instances} | {} |",
-            e.name, e.oneline
-        );
+    let mut out = String::new();
+    for line in METRICS_PAGE.lines() {
+        let place = line.strip_prefix('@').and_then(|rest| rest.strip_suffix('@'));
+        match place.map(|tree| (tree, tree.strip_suffix(".made"))) {
+            None => out.push_str(&format!("{line}\n")),
+            Some((tree, None)) => table(&mut out, catalogue, tree),
+            Some((_, Some(tree))) => made_of(&mut out, catalogue, tree),
+        }
     }
-    for (_, source) in catalogue.sources() {
-        for (place, what) in source.dynamic.iter().flat_map(|d| d.places) {
-            let node = place.node().unwrap_or("param");
-            let instances = instances(place.indom(), Some(source));
-            let _ =
-                writeln!(out, "| `apm.{}.{node}.*` | | | | {instances} | {what} |", source.name);
+    for (_, SourceTable { name, .. }) in catalogue.sources() {
+        if !METRICS_PAGE.contains(&format!("\n@{name}@\n")) {
+            out.push_str(&format!("\n## {name}\n\n"));
+            table(&mut out, catalogue, name);
         }
     }
     out
+}
+
+/// The tables of a tree: its metrics and places of dynamic ones, then what its event records have.
+fn table(out: &mut String, catalogue: &Catalogue, tree: &str) {
+    let entries = below(catalogue, tree).map(|e| {
+        let instances = instances(e.indom, e.source.and_then(|s| catalogue.source(s)));
+        let (ty, sem, units) = (e.ty.name(), e.sem.name(), e.units.name());
+        (e.name.clone(), format!("{ty} | {sem} | {units} | {instances} | {}", e.oneline))
+    });
+    let sources = catalogue.sources().filter(|(_, source)| source.name == tree);
+    let places = sources.flat_map(|(_, source)| {
+        source.dynamic.iter().flat_map(|d| d.places).map(move |(place, what)| {
+            let node = place.node().unwrap_or("param");
+            let instances = instances(place.indom(), Some(source));
+            (format!("apm.{tree}.{node}.*"), format!("| | | {instances} | {what}"))
+        })
+    });
+    let is_record = |(name, _): &(String, String)| {
+        let node = name.split('.').nth(2);
+        node == Some("event") || node == Some("param")
+    };
+    let (records, rows): (Vec<_>, Vec<_>) = entries.chain(places).partition(is_record);
+    let title = format!("\n### Records of {tree}\n\n");
+    for (title, rows) in [("", rows), (title.as_str(), records)] {
+        if !rows.is_empty() {
+            let lines: Vec<_> =
+                rows.iter().map(|(name, row)| format!("| `{name}` | {row} |")).collect();
+            let _ = writeln!(out, "{title}{METRICS_HEAD}\n{}", lines.join("\n"));
+        }
+    }
+}
+
+/// The metrics of the sources that the leaves of a common tree are made of, as their help has it.
+fn made_of(out: &mut String, catalogue: &Catalogue, tree: &str) {
+    out.push_str("| leaf | made of |\n| --- | --- |\n");
+    for e in below(catalogue, tree) {
+        let of = |(_, source): (_, &SourceTable)| e.help.find(&format!(" Of {}: ", source.name));
+        let made = catalogue.sources().filter_map(of).min().and_then(|at| e.help.get(at..));
+        if let (Some(made), Some(leaf)) = (made, e.name.splitn(3, '.').nth(2)) {
+            let _ = writeln!(out, "| {leaf} | {} |", made.trim().replace("Of ", ""));
+        }
+    }
+}
+
+/// The static metrics of a tree.
+fn below<'a>(catalogue: &'a Catalogue, tree: &'a str) -> impl Iterator<Item = &'a Entry> {
+    catalogue.entries().iter().filter(move |e| e.name.split('.').nth(1) == Some(tree))
 }
 
 /// The static metrics as JSON, one a line, then the trees of dynamic ones. The word of `indom` is

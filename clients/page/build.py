@@ -2,22 +2,38 @@
 """Puts the parts of the page together: build.py > apm.html. cargo's build does it for pmdaapm, which has the page in
 it (--page), and Install for what is installed beside `pcp apm page`.
 
-index.html names the parts in their order, so that it works from this folder too. The hashes of the parts are in
-the page's content security policy: nothing else is run.
+index.html names the parts in their order. One of them is made here: the columns that pcp apm has too, and the list of rules of which
+those of pmie and Prometheus are made. The hashes of the parts are in the page's content security policy: nothing else is run.
 """
 import base64
+import functools
 import hashlib
+import json
 import re
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE.parent / "rules"), str(HERE.parent / "cli/pcp_apm")]
+
+import columns  # noqa: E402
+import for_page as rules  # noqa: E402
+
+MADE = "core/lists.js"
 SHEET = re.compile(r'<link rel="stylesheet" href="([^"]+)">\n')
 SCRIPT = re.compile(r'<script src="([^"]+)"></script>\n')
 
 
+def made():
+    """The lists as a part."""
+    lists = {"COLUMNS": columns.of_page(), "RULES": rules.rules()}
+    return "".join(f"const {name} = {json.dumps(value, ensure_ascii=False)};\n" for name, value in lists.items())
+
+
+@functools.cache
 def part(name):
-    text = (HERE / name).read_text(encoding="utf-8")
+    text = made() if name == MADE else (HERE / name).read_text(encoding="utf-8")
     if "</script" in text or "</style" in text or "<!--" in text:
         sys.exit(f"{name}: would end its element in the page")
     return text

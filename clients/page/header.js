@@ -107,7 +107,8 @@ function pressed(event) {
 
 function goTo(id) {
   const heading = byId(id);
-  heading.scrollIntoView({ behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth', block: 'start' });
+  holdInSight(heading);
+  setTimeout(() => { if (held === heading) held = null; }, 10000);
   heading.focus({ preventScroll: true });
 }
 

@@ -1,7 +1,7 @@
 'use strict';
 // The loop: one fetch a tick, for what the charts need always and what the sections on the screen need.
 
-const SECTIONS = [Overview, Services, Charts, Durations, Stacks, Traces, Records, Jvm, Lttng, Cost];
+const SECTIONS = [Overview, Alerts, Services, Causes, Charts, Durations, Stacks, Traces, Records, Jvm, Lttng, Cost];
 const visibleSections = new Set();
 const LOOP = { hidden: 15000, slowest: 15000, rescan: 30000 };
 
@@ -37,8 +37,8 @@ function markSection() {
 function wantedMetrics() {
   const names = new Set(standingMetrics());
   for (const section of SECTIONS) {
-    // Charts go on collecting while one reads elsewhere; the heat map too where services are few.
-    const always = section === Charts || (section === Durations && (Services.rows || []).length <= 40) || (section === Traces && Traces.shown);
+    // Charts and rules go on while one reads elsewhere; the heat map too where services are few.
+    const always = section === Charts || section === Alerts || (section === Durations && (Services.rows || []).length <= 40) || (section === Traces && Traces.shown);
     if (always || visibleSections.has(section.id)) for (const name of section.metrics()) names.add(name);
   }
   return [...names];
@@ -154,13 +154,14 @@ function startClient() {
   showWhere();
 }
 
-// What the address names stays in sight while the sections above it get their content, until somebody moves.
-function holdSection() {
-  const node = location.hash && byId(location.hash.slice(1));
-  if (!node) return;
-  const hold = new ResizeObserver(() => node.scrollIntoView());
-  hold.observe(byId('main'));
-  for (const event of ['wheel', 'touchstart', 'pointerdown', 'keydown']) addEventListener(event, () => hold.disconnect(), { once: true, passive: true });
+// What was gone to stays in sight while the sections above it get their content, until somebody moves.
+let held = null;
+const hold = new ResizeObserver(() => held && held.scrollIntoView());
+for (const event of ['wheel', 'touchstart', 'pointerdown', 'keydown']) addEventListener(event, () => { held = null; }, { passive: true, capture: true });
+
+function holdInSight(node) {
+  held = node;
+  node.scrollIntoView();
 }
 
 function start() {
@@ -168,7 +169,8 @@ function start() {
   Archive.read();
   buildHeader();
   buildSections();
-  holdSection();
+  hold.observe(byId('main'));
+  if (location.hash && byId(location.hash.slice(1))) holdInSight(byId(location.hash.slice(1)));
   if (Archive.data) Archive.start();
   else startClient();
   applyTheme();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the rules of pmieconf and of Prometheus from rules.py.
+"""Makes the rules of pmieconf, Prometheus and Grafana from rules.py.
 
-usage: make_rules.py [--alert PROGRAM] OUTDIR      files OUTDIR/{pmieconf,prometheus}/*, and rules.json
+usage: make_rules.py [--alert PROGRAM] OUTDIR      files OUTDIR/{pmieconf,prometheus,grafana}/*, and rules.json
        make_rules.py --table                       the table of docs/alerts.md
 
 docs/metrics.md of this tree says what metrics there are, and which are counters: one that does not exist is an error. PROGRAM
@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "dashboards")]
 
+import grafana  # noqa: E402
 import pmieconf  # noqa: E402
 import prometheus  # noqa: E402
 import model  # noqa: E402
@@ -52,6 +53,8 @@ def texts(rules, known, program):
         yield f"pmieconf/{name}", text
     for name, text in prometheus.files(rules, known).items():
         yield f"prometheus/{name}", text
+    for name, text in grafana.files(rules, known).items():
+        yield f"grafana/{name}", text
     # For `alert`, which gets no more of a rule than its summary.
     told = {rule.summary: {"rule": f"apm.{rule.name}", "look": rule.look, "remedy": rule.remedy} for rule in rules}
     yield "rules.json", json.dumps(told, indent=1) + "\n"

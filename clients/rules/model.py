@@ -25,6 +25,7 @@ class Rule:
     when: str
     why: str
     look: str
+    place: str
     remedy: str
     # By name; the one called threshold is that of the rule.
     numbers: dict

@@ -59,17 +59,22 @@ def expression(rule, known):
     return f" {word} ".join(compared(one, rule.numbers, known) for one in comparisons)
 
 
-def text(rule, known):
-    """One rule. JSON's strings are YAML's too."""
+def told(rule):
+    """What an alert says."""
     comparisons, _ = parsed(rule.when)
     value = VALUES.get(comparisons[0].unit, "")
     where = "{{ $labels.hostname }}" if rule.of_host else "{{ $labels.instname }} on {{ $labels.hostname }}"
+    texts = {"summary": rule.summary, "description": f"{where}: {value}" if value else where, "look": rule.look, "remedy": rule.remedy}
+    return {key: text for key, text in texts.items() if text}
+
+
+def text(rule, known):
+    """One rule. JSON's strings are YAML's too."""
     lines = [f"      - alert: {rule.alert()}", f"        expr: {json.dumps(expression(rule, known))}"]
     if rule.hold:
         lines.append(f"        for: {rule.hold}")
     lines += ["        labels: {severity: warning}", "        annotations:"]
-    told = {"summary": rule.summary, "description": f"{where}: {value}" if value else where, "look": rule.look, "remedy": rule.remedy}
-    lines += [f"          {key}: {json.dumps(told[key])}" for key in told if told[key]]
+    lines += [f"          {key}: {json.dumps(said)}" for key, said in told(rule).items()]
     return "\n".join(lines) + "\n"
 
 

@@ -32,15 +32,18 @@ DYNAMIC = {
 }
 # What a counter of this name grows by in a second, and what a gauge of it is about.
 RATES = [
-    ("stack.time", 4e7), ("method.time", 6e7), ("gc.pause.total", 2.5e7), ("minor_gc_time", 3e7), ("major_gc_time", 8e6), ("suspend.time", 4e7),
+    ("stack.time", 4e7), ("method.time", 6e7), ("gc.pause.total", 2.5e7), ("gc.pause.time", 2.5e7), ("lock.top.time", 3e7), ("lock.time", 3e8), ("restarts", 0), ("minor_gc_time", 3e7), ("major_gc_time", 8e6), ("suspend.time", 4e7),
     ("user_time", 4e8), ("system_time", 9e7), ("cpu", 5e8), (".time", 9e8), ("errors", 0.4), ("exceptions", 1.5), ("exception", 0.8),
     ("lost", 0), ("self.panics", 0), ("refused", 0), ("rejected", 0), ("denied", 0), ("memory", 4e6), ("alloc", 3e7), ("bytes", 5e4), ("histogram", 3),
     ("collections", 3), ("gc", 4), ("count", 25), ("", 12),
 ]
 GAUGES = [
-    ("p50", 9e6), ("p95", 6e7), ("p99", 2.4e8), ("max", 9e8), ("latency", 4e5), ("idle", 4e8), ("heap", 6e7), ("memgov", 4e7), ("limit", 5e8), ("rss", 3e7),
+    ("instances", 3), ("p50", 9e6), ("p95", 6e7), ("p99", 2.4e8), ("max", 9e8), ("latency", 4e5), ("idle", 4e8), ("heap", 6e7), ("memgov", 4e7), ("limit", 5e8), ("rss", 3e7),
     ("memory", 6e6), ("threads", 12), ("pods", 3), ("agents", 2), ("processes", 2), ("streams", 4), ("up", 1), ("", 7),
 ]
+# Which sources have a leaf of apm.service.
+KINDS = [("calls", ("profiler", "zorka")), ("latency", ("profiler", "zorka")), ("gc", ("profiler", "dotnet", "mono")), ("exceptions", ("zorka", "dotnet", "mono")),
+         ("lock", ("profiler", "dotnet", "mono")), ("cpu", ("dotnet", "mono")), ("alloc", ("dotnet",)), ("jit", ("dotnet",)), ("restarts", ("mono",))]
 FRAMES = ["OrderController.list", "OrderStore.ofCustomer", "PgStatement.execute", "Json.write", "Template.render", "Pool.borrow", "HttpClient.send", "Cache.get"]
 EDGES = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
 
@@ -78,6 +81,12 @@ class Host:
             rows = [f"profiler::{s}/pod-{n}" for s in self.services for n in range(self.pods)]
             rows += [f"{kind}::{s}:{4000 + n}" for kind in ("dotnet", "mono") for s in self.short[:40] for n in range(self.pods)]
             return rows + [f"zorka::{s}/web{n}" for s in self.short[:40] for n in range(self.pods)] + ["lttng::web1/live"]
+        if source == "runtime":
+            return [row for row in self.made("apm.agent.up", "agent") if not row.startswith("lttng")]
+        if name.startswith("apm.service."):
+            # Those of the profiler have plain names and a label, the others the source before it, as where two sources have one name.
+            kinds = next((kinds for leaf, kinds in KINDS if leaf in name), ("profiler", "zorka", "dotnet", "mono"))
+            return [s if kind == "profiler" else f"{kind}::{s}" for kind in kinds for s in (self.services if kind == "profiler" else self.short)]
         if ".service." in name or ".program." in name:
             if "histogram" in name:
                 return [f"{s}::{b}" for s in services[:60] for b in buckets(1 if source == "profiler" else 1000)]
@@ -88,6 +97,8 @@ class Host:
             return services
         if source == "lttng":
             return ["web1/live"] if ".class." not in name else [f"web1/live::{'shop:' if not self.hostile else HOSTILE[0]}{e}" for e in ("request", "query", "tick")]
+        if indom in ("lock", "exception", "site", "class", "generation"):
+            return [f"{a}::{f}" for a in agents[:120] for f in FRAMES[:3]] if indom != "class" else [f"shop.{f}" for f in FRAMES]
         return agents if indom else [""]
 
     def trace_table(self, instance):
@@ -243,7 +254,7 @@ class Proxy(BaseHTTPRequestHandler):
             return json.dumps({"context": 1, "metrics": found}), 200
         if path == "/pmapi/indom":
             about = host.metrics[names[0]]
-            return json.dumps({"context": 1, "instances": [{"instance": i, "name": n, "labels": {}} for i, n in enumerate(host.instances(names[0], about[3]))]}), 200
+            return json.dumps({"context": 1, "instances": [{"instance": i, "name": n, "labels": {"source": "profiler"} if "::" not in n else {}} for i, n in enumerate(host.instances(names[0], about[3]))]}), 200
         if path == "/pmapi/profile":
             # As PCP's: `add` without an instance is all of them.
             chosen = {int(i) for i in query.get("instance", "").split(",") if i} or None

@@ -6,6 +6,7 @@ import os
 
 import cpmapi as c
 
+from . import runtimes
 from .results import ns
 from .spans import Traces, canonical, once
 from .traces import Records
@@ -66,10 +67,12 @@ def past(reader, archive):
         raise Trouble(f"no values of this between {reader.clock(begin)} and {reader.clock(window.finish)}")
     metrics = {name: {"sem": SEMANTICS.get(desc.contents.sem, ""), "type": TYPES[desc.contents.type], "units": reader.context.pmUnitsStr(desc.contents.units),
                       "values": {instance: written(column, number) for instance, column in found[name].items()}} for name, _, desc in known if found[name]}
+    of = runtimes.runtimes_of(reader, {name for metric in runtimes.SERVICES for name in found.get(metric, {})})
+    sources = {name: runtimes.SOURCE.get(runtime, runtime) for name, runtime in of.items() if runtime}
     spans, notes = spans_of(reader)
     host = reader.context.pmGetArchiveLabel().hostname
     data = {"version": 1, "host": host.decode("utf-8", "replace") if isinstance(host, bytes) else str(host), "archive": os.path.basename(archive.rstrip("/")),
-            "times": [at / SECOND for at in times], "metrics": metrics, "spans": spans, "notes": notes}
+            "times": [at / SECOND for at in times], "metrics": metrics, "sources": sources, "spans": spans, "notes": notes}
     # Nothing in it ends the element that it stands in.
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
 

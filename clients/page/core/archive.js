@@ -26,6 +26,7 @@ class ArchiveClient extends Client {
   async describe(names) { this.learn(names); }
   async fetch(names) { return { time: this.data.times[this.at], values: this.sample(names, this.at) }; }
   async only() { /* all instances are here */ }
+  sourceOf(_metric, instance) { const { sources = {} } = this.data; return Object.hasOwn(sources, instance) ? sources[instance] : undefined; }
 
   // The values at one of the times, and that there are none: what was seen at an earlier one is not of this.
   sample(names, index) {
@@ -100,8 +101,9 @@ const Archive = {
     app.moment = this.data.times[this.index];
     for (const tile of Overview.tiles.values()) tile.past.length = 0;
     Services.past.clear();
+    Alerts.forget();
     Lttng.past.clear();
-    this.play(Math.max(0, this.index - 40), this.index, [Overview, Services, Stacks, Jvm, Lttng]);
+    this.play(Math.max(0, this.index - 40), this.index, [Overview, Alerts, Services, Causes, Stacks, Jvm, Lttng]);
     writeAddress();
     emit('chosen', app.moment);
     emit('draw');

@@ -63,7 +63,7 @@ class Client {
     this.context = null;
     this.metrics = new Map(); // name → {name, sem, type, units, indom, help}
     this.missing = new Set(); // names that the host does not have
-    this.domains = new Map(); // instance domain → {names: Map id → name, at}
+    this.domains = new Map(); // instance domain → {names: Map id → name, sources: Map name → its label source, at}
   }
 
   get(path, parameters, timeout) {
@@ -115,9 +115,11 @@ class Client {
     domain.at = Date.now();
     if (!Array.isArray(answer.instances)) return;
     domain.names.clear();
+    domain.sources.clear();
     for (const i of answer.instances.slice(0, LIMITS.instances)) {
       if (!i || !Number.isInteger(i.instance)) continue;
       domain.names.set(i.instance, String(i.name));
+      if (i.labels && typeof i.labels.source === 'string') domain.sources.set(String(i.name), i.labels.source);
     }
   }
 
@@ -142,7 +144,7 @@ class Client {
     let domain = null;
     if (metric.indom && metric.indom !== 'none') {
       domain = this.domains.get(metric.indom);
-      if (!domain) this.domains.set(metric.indom, domain = { names: new Map(), at: 0 });
+      if (!domain) this.domains.set(metric.indom, domain = { names: new Map(), sources: new Map(), at: 0 });
       const unknown = instances.some((i) => i && i.instance != null && !domain.names.has(i.instance));
       if (unknown && Date.now() - domain.at > LIMITS.again) await this.refreshDomain(metric, domain);
     }
@@ -154,12 +156,18 @@ class Client {
     return out;
   }
 
+  // The label `source` of an instance.
+  sourceOf(metricName, instance) {
+    const metric = this.metrics.get(metricName), domain = metric && this.domains.get(metric.indom);
+    return domain ? domain.sources.get(instance) : undefined;
+  }
+
   // Limits the instances of a domain that this context's fetches bring.
   async only(metricName, instances) {
     const metric = this.metrics.get(metricName);
     if (!metric) return;
     let domain = this.domains.get(metric.indom);
-    if (!domain) this.domains.set(metric.indom, domain = { names: new Map(), at: 0 });
+    if (!domain) this.domains.set(metric.indom, domain = { names: new Map(), sources: new Map(), at: 0 });
     if (instances.some((name) => ![...domain.names.values()].includes(name))) await this.refreshDomain(metric, domain);
     const wanted = new Set(instances);
     const ids = [...domain.names].filter(([, name]) => wanted.has(name)).map(([id]) => id);

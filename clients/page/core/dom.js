@@ -35,6 +35,8 @@ function append(node, children) {
 }
 
 const byId = (id) => document.getElementById(id);
+// The title of a section, or of a table in one.
+const titleOf = (id) => (byId(id).querySelector('h2') || byId(id)).textContent;
 
 function fill(node, ...children) {
   node.replaceChildren();

@@ -41,54 +41,40 @@ const JVM_METRICS = [
   'gc.heap.max', 'threads.count', 'cpu.time', 'memory.working_set', 'memory.limit',
 ].map((name) => 'apm.jvm.' + name);
 
-const svc = (source, ...names) => names.map((n) => servicePrefix(source) + n);
+const svc = (source, ...names) => names.map((n) => 'apm.' + source + (source === 'mono' ? '.program.' : '.service.') + n);
+const ofSource = (source, ...names) => names.map((n) => 'apm.' + source + '.' + n);
 
-// A part of a chart: metrics whose sum is a line for each service (`of`), those of the service's pods or
-// processes (`pods`), or a gauge of processes that is added up to services (`gauge`). Services without any of `of` have `otherwise`.
+// A line for each service, of apm.service (`of`) or the sum of a gauge of its processes (`gauge`, of apm.runtime); those of pods or processes
+// are of apm.runtime (`pods`). `others`: what a source has of services that have nothing there.
 const CHARTS = [
-  { id: 'calls', title: 'Calls', about: 'Java calls and Zorka spans a second', format: 'rate', kind: 'rate', parts: [
-    { source: 'profiler', of: svc('profiler', 'count'), pods: ['apm.profiler.call.count'] },
-    { source: 'zorka', of: svc('zorka', 'count'), pods: ['apm.zorka.span.count'] } ] },
-  { id: 'errors', title: 'Errors', about: 'failed calls and spans a second', format: 'rate', kind: 'rate', parts: [
-    { source: 'profiler', of: svc('profiler', 'errors'), pods: ['apm.profiler.call.errors'] },
-    { source: 'zorka', of: svc('zorka', 'errors'), pods: ['apm.zorka.span.errors'] } ] },
-  { id: 'latency', title: 'Latency', about: 'of the last minute', format: 'ns', kind: 'value', percentile: true, parts: [
-    { source: 'profiler', of: svc('profiler', 'latency.p99'), pods: ['apm.profiler.call.latency.p99'] },
-    { source: 'zorka', of: svc('zorka', 'latency.p99') } ] },
-  { id: 'pauses', title: 'Pauses', about: 'share of time in which the runtimes stood still', format: 'percent', kind: 'rate', scale: 1e-7, parts: [
-    { source: 'profiler', of: svc('profiler', 'suspend.time'), pods: ['apm.profiler.suspend.time'] },
-    { source: 'dotnet', of: svc('dotnet', 'gc.pause.total'), pods: ['apm.dotnet.gc.pause.total'] },
-    { source: 'jvm', of: svc('jvm', 'gc.pause.total'), pods: ['apm.jvm.gc.pause.total'] },
-    { source: 'mono', of: svc('mono', 'gc.pause.total'), otherwise: svc('mono', 'counter.gc.minor_gc_time', 'counter.gc.major_gc_time'),
-      pods: ['apm.mono.counter.gc.minor_gc_time', 'apm.mono.counter.gc.major_gc_time'] } ] },
-  { id: 'gc', title: 'Garbage collections', about: 'a second, all generations', format: 'rate', kind: 'rate', parts: [
-    { source: 'profiler', of: svc('profiler', 'gc.count'), pods: ['apm.profiler.gc.count'] },
-    { source: 'dotnet', of: svc('dotnet', 'gc.count'), pods: ['apm.dotnet.gc.pause.count'] },
-    { source: 'jvm', of: svc('jvm', 'gc.count'), pods: ['apm.jvm.gc.pause.count'] },
-    { source: 'mono', of: svc('mono', 'gc.count'), otherwise: svc('mono', 'counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'),
-      pods: ['apm.mono.counter.gc.minor_gc_collections', 'apm.mono.counter.gc.major_gc_collections'] } ] },
-  { id: 'cpu', title: 'CPU', about: 'cores in use', format: 'cores', kind: 'rate', scale: 1e-9, parts: [
-    { source: 'profiler', of: svc('profiler', 'cpu'), pods: ['apm.profiler.call.cpu'] },
-    { source: 'dotnet', of: svc('dotnet', 'cpu.time') },
-    { source: 'jvm', of: svc('jvm', 'cpu.time') },
-    { source: 'mono', of: svc('mono', 'counter.system.user_time', 'counter.system.system_time'),
-      pods: ['apm.mono.counter.system.user_time', 'apm.mono.counter.system.system_time'] } ] },
-  { id: 'allocated', title: 'Allocation', about: 'bytes a second', format: 'byteRate', kind: 'rate', parts: [
-    { source: 'profiler', of: svc('profiler', 'memory'), pods: ['apm.profiler.call.memory'] },
-    { source: 'dotnet', of: svc('dotnet', 'alloc.bytes'), pods: ['apm.dotnet.alloc.bytes'] } ] },
-  { id: 'heap', title: 'Memory', about: 'heaps of the runtimes', format: 'bytes', kind: 'value', parts: [
-    { source: 'dotnet', gauge: 'apm.dotnet.gc.heap.total' },
-    { source: 'jvm', gauge: 'apm.jvm.gc.heap.total' },
-    { source: 'mono', gauge: 'apm.mono.counter.gc.memgov_alloc' } ] },
-  { id: 'exceptions', title: 'Exceptions', about: 'thrown a second', format: 'rate', kind: 'rate', parts: [
-    { source: 'zorka', of: svc('zorka', 'exceptions'), pods: ['apm.zorka.exception.count'] },
-    { source: 'dotnet', of: svc('dotnet', 'exceptions.count'), pods: ['apm.dotnet.exceptions.count'] },
-    { source: 'mono', of: svc('mono', 'exceptions.count'), pods: ['apm.mono.exceptions.count'] } ] },
-  { id: 'threads', title: 'Threads', about: 'of the thread pools; of JVMs all', format: 'count', kind: 'value', parts: [
-    { source: 'dotnet', gauge: 'apm.dotnet.pool.threads' },
-    { source: 'jvm', gauge: 'apm.jvm.threads.count' },
-    { source: 'mono', gauge: 'apm.mono.pool.threads' } ] },
+  { id: 'calls', title: 'Calls', about: 'Java calls and Zorka spans a second', format: 'rate', kind: 'rate', of: 'calls.count', pods: 'calls.count' },
+  { id: 'errors', title: 'Errors', about: 'failed calls and spans a second', format: 'rate', kind: 'rate', of: 'calls.errors', pods: 'calls.errors' },
+  { id: 'latency', title: 'Latency', about: 'of the last minute', format: 'ns', kind: 'value', percentile: true, of: 'latency.p99', others: [
+    { source: 'profiler', pods: ['apm.profiler.call.latency.p99'] } ] },
+  { id: 'pauses', title: 'Pauses', about: 'share of time in pauses for collections', format: 'percent', kind: 'rate', scale: 1e-7, of: 'gc.pause.time', pods: 'gc.pause.time', others: [
+    { source: 'mono', of: svc('mono', 'counter.gc.minor_gc_time', 'counter.gc.major_gc_time'), pods: ofSource('mono', 'counter.gc.minor_gc_time', 'counter.gc.major_gc_time') } ] },
+  { id: 'gc', title: 'Garbage collections', about: 'a second, all generations', format: 'rate', kind: 'rate', of: 'gc.count', pods: 'gc.count', others: [
+    { source: 'mono', of: svc('mono', 'counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'),
+      pods: ofSource('mono', 'counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections') } ] },
+  { id: 'stopped', title: 'Stopped', about: 'share of time that JVMs stood still, for whatever reason', format: 'percent', kind: 'rate', scale: 1e-7, others: [
+    { source: 'profiler', of: svc('profiler', 'suspend.time'), pods: ofSource('profiler', 'suspend.time') },
+    { source: 'jvm', of: svc('jvm', 'safepoint.time'), pods: ofSource('jvm', 'safepoint.time') } ] },
+  { id: 'cpu', title: 'CPU', about: 'processors in use; of the Java profiler by its calls', format: 'cores', kind: 'rate', scale: 1e-9, of: 'cpu.time', pods: 'cpu.time', others: [
+    { source: 'profiler', of: svc('profiler', 'cpu'), pods: ofSource('profiler', 'call.cpu') } ] },
+  { id: 'waiting', title: 'Lock waits', about: 'threads that wait for locks, on average', format: 'cores', kind: 'rate', scale: 1e-9, of: 'lock.time', pods: 'lock.time' },
+  { id: 'exceptions', title: 'Exceptions', about: 'thrown a second', format: 'rate', kind: 'rate', of: 'exceptions.count', pods: 'exceptions.count' },
+  { id: 'heap', title: 'Memory', about: 'heaps of the runtimes', format: 'bytes', kind: 'value', gauge: 'heap.used', others: [
+    { source: 'mono', gauge: 'apm.mono.counter.gc.memgov_alloc' }, { source: 'mono', gauge: 'apm.mono.gc.heap.total' } ] },
+  { id: 'allocated', title: 'Allocation', about: 'bytes a second; of the Java profiler by its calls', format: 'byteRate', kind: 'rate', of: 'alloc.bytes', pods: 'alloc.bytes', others: [
+    { source: 'profiler', of: svc('profiler', 'memory'), pods: ofSource('profiler', 'call.memory') } ] },
+  { id: 'threads', title: 'Threads', about: 'of .NET and some of Mono those of the pool', format: 'count', kind: 'value', gauge: 'threads', others: [
+    { source: 'dotnet', gauge: 'apm.dotnet.pool.threads' }, { source: 'mono', gauge: 'apm.mono.pool.threads' } ] },
 ];
+for (const chart of CHARTS) {
+  if (chart.of) chart.of = 'apm.service.' + chart.of;
+  for (const name of ['pods', 'gauge']) if (chart[name]) chart[name] = 'apm.runtime.' + chart[name];
+  chart.others = chart.others || [];
+}
 
 const PERCENTILES = ['p50', 'p95', 'p99', 'max'];
 const withPercentile = (name, p) => name.replace(/latency\.\w+$/, 'latency.' + p);
@@ -108,9 +94,9 @@ const PROFILES = [
 
 // Names that each tick needs, whatever is on the screen: the charts have no gaps while one reads elsewhere.
 function standingMetrics() {
-  const charts = CHARTS.flatMap((chart) => chart.parts.flatMap((part) => [part.of, part.otherwise, part.gauge].flat()));
-  return [...new Set([...SELF_METRICS, ...AGENT_METRICS, ...serviceMetricNames(), ...charts.filter(Boolean), ...LTTNG_METRICS])];
+  const charts = CHARTS.flatMap((chart) => [chart.of, chart.gauge, ...chart.others.flatMap((part) => [part.of, part.gauge].flat())]);
+  return [...new Set([...SELF_METRICS, ...AGENT_METRICS, ...leafMetrics('service'), ...charts.filter(Boolean), ...LTTNG_METRICS])];
 }
 
 // Names of the pods' metrics of a source.
-const podMetrics = (source) => CHARTS.flatMap((chart) => chart.parts.filter((p) => p.source === source).flatMap((p) => p.pods || []));
+const podMetrics = (source) => CHARTS.flatMap((chart) => [chart.pods, ...chart.others.filter((p) => p.source === source).flatMap((p) => p.pods)]).filter(Boolean);

@@ -12,6 +12,7 @@ const SOURCES = {
 
 const serviceKey = (source, name) => source + '|' + name;
 const keySource = (key) => key.slice(0, key.indexOf('|'));
+const rateToCores = (ns) => (ns === null ? null : ns / 1e9);
 const keyName = (key) => key.slice(key.indexOf('|') + 1);
 
 // The service of an agent or process: what the PMDA says, else by the form of its name; null if it has none.
@@ -29,72 +30,37 @@ function splitRow(name) {
   return at < 0 ? [null, name] : [name.slice(0, at), name.slice(at + 2)];
 }
 
-const SERVICE_METRICS = {
-  profiler: {
-    up: 'pods', count: 'count', errors: 'errors', time: 'time', cpu: 'cpu', paused: ['suspend.time'],
-    collections: ['gc.count'], p50: 'latency.p50', p95: 'latency.p95', p99: 'latency.p99', max: 'latency.max', allocated: 'memory',
-  },
-  zorka: {
-    up: 'agents', count: 'count', errors: 'errors', time: 'time', exceptions: 'exceptions',
-    p50: 'latency.p50', p95: 'latency.p95', p99: 'latency.p99', max: 'latency.max',
-  },
-  dotnet: {
-    up: 'processes', cpu: 'cpu.time', paused: ['gc.pause.total'], collections: ['gc.count'], exceptions: 'exceptions.count',
-    pause99: 'gc.pause.p99', contention: 'lock.contention.count', allocated: 'alloc.bytes',
-  },
-  mono: {
-    up: 'processes', cpu: ['counter.system.user_time', 'counter.system.system_time'],
-    paused: ['gc.pause.total'], collections: ['gc.count'],
-    // Of programs that only the module shows.
-    pausedToo: ['counter.gc.minor_gc_time', 'counter.gc.major_gc_time'],
-    collectionsToo: ['counter.gc.minor_gc_collections', 'counter.gc.major_gc_collections'],
-    exceptions: 'exceptions.count', contention: 'lock.contention.count', allocated: null,
-  },
-  jvm: {
-    up: 'processes', cpu: 'cpu.time', paused: ['gc.pause.total'], collections: ['gc.count'], contention: 'lock.contention.count',
-  },
-};
+const SERVICES_THERE = ['instances', 'gc.count', 'calls.count'].map((leaf) => 'apm.service.' + leaf);
+let serviceKeys = new Map(); // instance of apm.service → key
 
-const servicePrefix = (source) => (source === 'mono' ? 'apm.mono.program.' : 'apm.' + source + '.service.');
-
-// All names that rows of services are made of.
-function serviceMetricNames() {
-  const names = [];
-  for (const [source, table] of Object.entries(SERVICE_METRICS)) {
-    for (const suffix of Object.values(table).flat()) if (suffix) names.push(servicePrefix(source) + suffix);
-  }
-  return names;
+// The key of an instance of apm.service: by its name if two sources have one, by its label, or by the agents; null if nobody knows.
+function serviceKeyOf(instance) {
+  const [prefix, rest] = splitRow(instance);
+  if (prefix !== null && Object.hasOwn(SOURCES, prefix)) return serviceKey(prefix, rest);
+  if (serviceKeys.has(instance)) return serviceKeys.get(instance);
+  const source = app.client && app.client.sourceOf(SERVICES_THERE[0], instance);
+  return source && Object.hasOwn(SOURCES, source) ? serviceKey(source, instance) : null;
 }
 
+// A row for each service, with all figures of COLUMNS.
 function serviceRows(values) {
+  serviceKeys = new Map();
+  const names = new Set(SERVICES_THERE.flatMap((metric) => [...values.now(metric).keys()])), told = new Map();
+  for (const text of values.all('apm.agent.service').values()) {
+    const [source, name] = splitRow(String(text));
+    if (source !== null && Object.hasOwn(SOURCES, source)) told.set(name, serviceKey(source, name));
+  }
   const rows = [];
-  for (const [source, table] of Object.entries(SERVICE_METRICS)) {
-    const prefix = servicePrefix(source);
-    const full = (field) => [table[field]].flat().filter(Boolean).map((s) => prefix + s);
-    const names = new Set();
-    for (const field of ['up', 'count', 'collections']) {
-      for (const name of full(field)) for (const instance of values.now(name).keys()) names.add(instance);
-    }
-    for (const name of names) {
-      const rate = (field) => sumKnown(full(field).map((m) => values.rate(m, name)));
-      const value = (field) => (table[field] ? values.base(prefix + table[field], name) : null);
-      const calls = rate('count'), time = rate('time'), paused = rate('paused') ?? rate('pausedToo');
-      rows.push({
-        key: serviceKey(source, name), source, name, up: value('up'),
-        calls, errors: rate('errors'), mean: calls > 0 && time !== null ? time / calls : null,
-        p50: value('p50'), p95: value('p95'), p99: value('p99'), max: value('max'),
-        cpu: rateToCores(rate('cpu')), paused: paused === null ? null : Math.min(paused / 1e7, 100),
-        collections: rate('collections') ?? rate('collectionsToo'), exceptions: rate('exceptions'), pause99: value('pause99'),
-        allocated: rate('allocated'), contention: rate('contention'),
-      });
-    }
+  for (const instance of names) {
+    const key = serviceKeyOf(instance) ?? told.get(instance);
+    if (!key) continue;
+    serviceKeys.set(instance, key);
+    rows.push({ key, source: keySource(key), name: keyName(key), ...figures(values, 'service', instance) });
   }
   return rows;
 }
 
-const rateToCores = (ns) => (ns === null ? null : ns / 1e9);
-
-// Rows of apm.agent: one for each runtime or session.
+// Rows of apm.agent, with the figures of apm.runtime: one for each runtime or session.
 function agentRows(values) {
   const rows = [];
   for (const [name, up] of values.now('apm.agent.up')) {
@@ -107,7 +73,8 @@ function agentRows(values) {
       up: up === 1, state: agentState(up, text('state'), values.base('apm.agent.idle', name)),
       since: String(text('since') ?? ''), peer: String(text('peer') ?? ''),
       messages: values.rate('apm.agent.messages', name), bytes: values.rate('apm.agent.bytes.in', name),
-      errors: Number(text('errors')) || 0, connects: Number(text('connects')) || 0, lost: Number(text('lost')) || 0,
+      faults: Number(text('errors')) || 0, connects: Number(text('connects')) || 0, lost: Number(text('lost')) || 0,
+      ...figures(values, 'runtime', name),
     });
   }
   return rows;

@@ -25,39 +25,40 @@ const Charts = {
 
   forget(id) { app.lines.set(id, new ChartLines()); },
 
-  metrics: () => [...(app.service ? podMetrics(keySource(app.service)) : []), ...PERCENTILES.flatMap((p) => CHARTS.find((c) => c.percentile).parts.flatMap((part) => part.of.map((m) => withPercentile(m, p))))],
+  metrics: () => [...(app.service ? podMetrics(keySource(app.service)) : []), ...PERCENTILES.map((p) => withPercentile(CHARTS.find((c) => c.percentile).of, p))],
 
   tick() {
     for (const definition of CHARTS) app.lines.get(definition.id).push(app.values.time, this.values(definition));
   },
 
   values(definition) {
-    const { values } = app, out = new Map();
+    const { values } = app, out = new Map(), known = new Set();
     const scale = definition.scale || 1;
     const add = (key, v) => { if (v !== null) out.set(key, (out.get(key) || 0) + v * scale); };
     const read = (metric, instance) => (definition.kind === 'rate' ? values.rate(metric, instance) : values.base(metric, instance));
     const named = (metric) => (definition.percentile ? withPercentile(metric, this.percentile) : metric);
-    for (const part of definition.parts) {
-      const own = new Set((part.of || []).map(named).flatMap((metric) => [...values.now(metric).keys()]));
-      for (const metric of (part.of || []).map(named)) for (const name of own) add(serviceKey(part.source, name), read(metric, name));
-      for (const metric of part.otherwise || []) {
-        for (const name of values.now(metric).keys()) if (!own.has(name)) add(serviceKey(part.source, name), read(metric, name));
-      }
-      if (part.gauge) {
-        for (const instance of values.now(part.gauge).keys()) {
-          const service = serviceOfInstance(part.source, instance);
-          add(serviceKey(part.source, service), values.base(part.gauge, instance));
-          if (app.service === serviceKey(part.source, service)) add(app.service + '\n' + instance, values.base(part.gauge, instance));
+    // Lines of some instances of a metric; what other metrics have of the same is no sum with it.
+    const lines = (metrics, keyOf, first) => {
+      const before = new Set(known);
+      for (const metric of metrics) {
+        for (const instance of values.now(named(metric)).keys()) {
+          const key = keyOf(instance);
+          if (!key || (!first && before.has(key))) continue;
+          known.add(key);
+          add(key, read(named(metric), instance));
         }
       }
-      if (!app.service || keySource(app.service) !== part.source) continue;
-      for (const metric of (part.pods || []).map(named)) {
-        for (const instance of values.now(metric).keys()) {
-          if (serviceKey(part.source, serviceOfInstance(part.source, instance)) === app.service) {
-            add(app.service + '\n' + instance, read(metric, instance));
-          }
-        }
-      }
+    };
+    const pod = (source, instance) => (serviceKey(source, serviceOfInstance(source, instance)) === app.service ? app.service + '\n' + instance : null);
+    const ofPod = (agent) => pod(...splitRow(agent));
+    const ofRuntime = (agent) => { const [source, instance] = splitRow(agent); return serviceKey(source, serviceOfInstance(source, instance)); };
+    if (definition.of) lines([definition.of], serviceKeyOf, true);
+    if (definition.gauge) lines([definition.gauge], ofRuntime, true);
+    if (app.service) lines([definition.pods, definition.gauge].filter(Boolean), ofPod, true);
+    for (const part of definition.others) {
+      lines(part.of || [], (name) => serviceKey(part.source, name));
+      if (part.gauge) lines([part.gauge], (instance) => serviceKey(part.source, serviceOfInstance(part.source, instance)));
+      if (app.service && keySource(app.service) === part.source) lines(part.pods || [part.gauge].filter(Boolean), (instance) => pod(part.source, instance));
     }
     return out;
   },

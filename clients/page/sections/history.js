@@ -70,23 +70,23 @@ const History = {
   async lines(client, definition, seconds) {
     const parts = new Map();
     const longest = Math.max(seconds / HISTORY_LIMITS.samples * 3, 180);
-    const wanted = [], own = new Set();
-    for (const part of definition.parts) {
-      for (const metric of part.of || []) wanted.push([part, definition.percentile ? withPercentile(metric, Charts.percentile) : metric, false]);
-      for (const metric of part.otherwise || []) wanted.push([part, metric, false, true]);
-      if (part.gauge) wanted.push([part, part.gauge, true]);
-    }
-    for (const [part, metric, gauge, otherwise] of wanted) {
-      const described = client.metrics.get(metric);
-      if (!described) continue;
-      const factor = unitFactor(described.units) * (definition.scale || 1);
-      for (const [instance, line] of await pastValues(client, metric, seconds)) {
-        const key = serviceKey(part.source, gauge ? serviceOfInstance(part.source, instance) : instance);
-        if (otherwise && own.has(key)) continue;
-        if (!otherwise) own.add(key);
-        const points = described.sem === 'counter' ? pastRates(line, longest) : line;
-        if (!parts.has(key)) parts.set(key, []);
-        parts.get(key).push(points.map(([t, v]) => [t, v === null ? null : v * factor]));
+    const ofRuntime = (agent) => { const [source, instance] = splitRow(agent); return serviceKey(source, serviceOfInstance(source, instance)); };
+    // As Charts.values: the metrics of services, of processes, and those of sources.
+    const wanted = [[[definition.of].filter(Boolean), serviceKeyOf], [[definition.gauge].filter(Boolean), ofRuntime],
+      ...definition.others.flatMap(({ source, of, gauge }) => [[of || [], (name) => serviceKey(source, name)], [gauge ? [gauge] : [], (name) => serviceKey(source, serviceOfInstance(source, name))]])];
+    for (const [metrics, keyOf] of wanted) {
+      const before = new Set(parts.keys());
+      for (const metric of metrics.map((name) => (definition.percentile ? withPercentile(name, Charts.percentile) : name))) {
+        const described = client.metrics.get(metric);
+        if (!described) continue;
+        const factor = unitFactor(described.units) * (definition.scale || 1);
+        for (const [instance, line] of await pastValues(client, metric, seconds)) {
+          const key = keyOf(instance);
+          if (!key || before.has(key)) continue;
+          const points = described.sem === 'counter' ? pastRates(line, longest) : line;
+          if (!parts.has(key)) parts.set(key, []);
+          parts.get(key).push(points.map(([t, v]) => [t, v === null ? null : v * factor]));
+        }
       }
     }
     return alignLines(parts, seconds);

@@ -1,6 +1,10 @@
 'use strict';
 // Who is connected and how it goes: figures in large, then a row for each runtime.
 
+const RUNTIME_FIGURES = ['cpu', 'paused', 'collections', 'heap', 'heap_part', 'resident', 'resident_part', 'exceptions', 'waits', 'waiting', 'calls', 'errors', 'restarts'];
+// The table that says of what a figure is.
+const CAUSES_OF = { cpu: 'methods', mean: 'methods', paused: 'collections', collections: 'collections', exceptions: 'exceptions', waits: 'locks', waiting: 'locks', heap_part: 'jvm', errors: 'records' };
+
 const Overview = {
   id: 'overview', title: 'Overview',
 
@@ -13,26 +17,33 @@ const Overview = {
       this.tiles.set(id, { node, value, note, spark, past: [] });
       return node;
     };
-    this.table = new Table([
+    const words = [
       { id: 'state', title: 'State', value: (r) => ['bad', 'good', 'idle', 'gone'].indexOf(stateLevel(r)) + r.state.slice(0, 8), cell: (r, td) => this.state(r, td) },
       { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => (SOURCES[r.source] || { name: r.source }).name },
       { id: 'name', title: 'Runtime', value: (r) => r.name, text: (r) => r.name, full: true },
-      { id: 'since', title: 'Since', hint: 'Start of this state’s connection', value: (r) => r.since, cell: (r, td) => this.since(r, td) },
-      { id: 'messages', title: 'Messages', align: 'right', value: (r) => r.messages, text: (r) => formatRate(r.messages) },
-      { id: 'bytes', title: 'Bytes', align: 'right', value: (r) => r.bytes, text: (r) => formatByteRate(r.bytes) },
-      { id: 'errors', title: 'Faults', align: 'right', hint: 'Faults in what it sent', value: (r) => r.errors, text: (r) => formatWhole(r.errors) },
-      { id: 'connects', title: 'Connects', align: 'right', value: (r) => r.connects, text: (r) => formatWhole(r.connects) },
-      { id: 'peer', title: 'Peer', value: (r) => r.peer, text: (r) => r.peer || NONE, full: true },
-    ], {
+    ];
+    const since = { id: 'since', title: 'Since', hint: 'Start of this state’s connection', value: (r) => r.since, cell: (r, td) => this.since(r, td) };
+    const settings = {
       caption: 'Runtimes and sessions', sort: ['state', 'up'], limit: 8, onpick: (r) => r.service && chooseService(r.service),
       picked: (r) => r.service !== null && r.service === app.service, rowClass: (r) => 'level-' + stateLevel(r),
       empty: () => unsure('apm.agent.up') ? waitingState() : emptyState('No runtime has connected yet', 'Start one with an agent, or give a live LTTng session a relay daemon that the PMDA reads. The guides in docs/ have lines to copy.', 'mono --profile=apm app.exe'),
-    });
+    };
+    this.does = new Table([...words, ...figureColumns('runtime', RUNTIME_FIGURES, CAUSES_OF), since], settings);
+    this.sends = new Table([...words, since,
+      { id: 'messages', title: 'Messages', align: 'right', value: (r) => r.messages, text: (r) => formatRate(r.messages) },
+      { id: 'bytes', title: 'Bytes', align: 'right', value: (r) => r.bytes, text: (r) => formatByteRate(r.bytes) },
+      { id: 'faults', title: 'Faults', align: 'right', hint: 'Faults in what it sent', value: (r) => r.faults, text: (r) => formatWhole(r.faults) },
+      { id: 'connects', title: 'Connects', align: 'right', value: (r) => r.connects, text: (r) => formatWhole(r.connects) },
+      { id: 'lost', title: 'Lost', align: 'right', hint: 'Connections that ended without a good-bye', value: (r) => r.lost, text: (r) => formatWhole(r.lost) },
+      { id: 'peer', title: 'Peer', value: (r) => r.peer, text: (r) => r.peer || NONE, full: true },
+    ], settings);
+    this.choice = choice('Runtimes', [['does', 'What they do'], ['sends', 'What they send']], 'does', () => this.draw());
     append(host, [
       h('div', { class: 'tiles' }, tile('up', 'Runtimes'), tile('calls', 'Calls and spans'), tile('errors', 'Errors'),
-        tile('p99', 'Slowest p99', 'The largest p99 of all services'), tile('paused', 'Longest paused', 'The largest share of time that a service stood still'),
+        tile('p99', 'Slowest p99', 'The largest p99 of all services'), tile('paused', 'Longest paused', 'The largest share of time that a service was in pauses for collections'),
         tile('lost', 'Records lost', 'Event records that were dropped before anybody read them')),
-      h('div', { class: 'card' }, this.table.node),
+      h('div', { class: 'tools' }, this.choice, h('span', { class: 'note' }, 'A figure with a line below it leads to what tells more')),
+      h('div', { class: 'card' }, this.does.node, this.sends.node),
     ]);
   },
 
@@ -48,7 +59,7 @@ const Overview = {
     td.title = row.since;
   },
 
-  metrics: () => LOSS_METRICS,
+  metrics: () => [...LOSS_METRICS, ...leafMetrics('runtime')],
 
   tick(model) {
     const { values } = app;
@@ -85,6 +96,9 @@ const Overview = {
       tile.node.dataset.level = tile.shown.level || '';
       tile.spark.draw(tile.past);
     }
-    this.table.update(heard() ? this.agents || [] : []);
+    for (const name of ['does', 'sends']) {
+      setHidden(this[name].node, this.choice.value !== name);
+      if (this.choice.value === name) this[name].update(heard() ? this.agents || [] : []);
+    }
   },
 };

@@ -1,26 +1,18 @@
 'use strict';
 // A row for each service: how many calls, how they fail, how long they take. A click chooses one.
 
+const SERVICE_FIGURES = ['up', 'calls', 'errors', 'mean', 'p50', 'p95', 'p99', 'cpu', 'paused', 'collections', 'pause_p95', 'exceptions', 'waits', 'waiting', 'restarts'];
+
 const Services = {
   id: 'services', title: 'Services',
 
   build(host) {
     this.past = new Map(); // key → newest rates
-    const right = (id, title, value, text, hint) => ({ id, title, hint, align: 'right', value, text });
     this.table = new Table([
       { id: 'name', title: 'Service', value: (r) => r.name, cell: (r, td) => this.name(r, td) },
       { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => SOURCES[r.source].name },
-      right('up', 'Up', (r) => r.up, (r) => formatWhole(r.up), 'Pods, agents or processes that are connected'),
-      right('calls', 'Calls', (r) => r.calls, (r) => formatRate(r.calls)),
-      { id: 'errors', title: 'Errors', align: 'right', value: (r) => r.errors, cell: (r, td) => this.errors(r, td) },
-      right('mean', 'Mean', (r) => r.mean, (r) => formatTime(r.mean), 'Mean duration since the last look'),
-      right('p50', 'p50', (r) => r.p50, (r) => formatTime(r.p50), 'Median of the last minute'),
-      right('p95', 'p95', (r) => r.p95, (r) => formatTime(r.p95), '95th percentile of the last minute'),
-      right('p99', 'p99', (r) => r.p99, (r) => formatTime(r.p99), '99th percentile of the last minute'),
-      right('cpu', 'CPU', (r) => r.cpu, (r) => formatCores(r.cpu), 'Cores in use'),
-      { id: 'paused', title: 'Paused', align: 'right', hint: 'Share of time that the runtimes stood still', value: (r) => r.paused, cell: (r, td) => this.paused(r, td) },
-      right('exceptions', 'Exceptions', (r) => r.exceptions, (r) => formatRate(r.exceptions)),
-      { id: 'trend', title: 'Trend', cell: (r, td) => this.trend(r, td) },
+      ...figureColumns('service', SERVICE_FIGURES, CAUSES_OF, { errors: { cell: (r, td) => this.errors(r, td) } }),
+      { id: 'trend', title: 'Trend', hint: 'Calls, or collections', cell: (r, td) => this.trend(r, td) },
     ], {
       caption: 'Services', sort: ['calls', 'down'], limit: 20, onpick: (r) => chooseService(r.key), picked: (r) => r.key === app.service,
       empty: () => (this.filter.value && heard() ? emptyState('No service has “' + this.filter.value + '” in its name')
@@ -40,16 +32,9 @@ const Services = {
 
   errors(row, td) {
     const share = row.calls > 0 && isNumber(row.errors) ? (100 * row.errors) / row.calls : null;
-    setText(td, row.errors > 0 ? formatRate(row.errors) + ' · ' + formatPercent(share) : formatRate(row.errors));
+    leadCell(td, row.errors > 0 ? formatRate(row.errors) + ' · ' + formatPercent(share) : formatRate(row.errors), 'records', row.errors > 0 && row.key);
     setClass(td, 'warn', share > 1 && share <= 5);
     setClass(td, 'bad', share > 5);
-  },
-
-  paused(row, td) {
-    setText(td, formatPercent(row.paused));
-    td.title = isNumber(row.pause99) ? 'p99 of its pauses: ' + formatTime(row.pause99) : '';
-    setClass(td, 'warn', row.paused > 10 && row.paused <= 20);
-    setClass(td, 'bad', row.paused > 20);
   },
 
   trend(row, td) {

@@ -22,7 +22,9 @@ function helpDialog() {
   const words = [
     ['Rates', 'Counters are shown as their change a second between two looks. After a restart of the PMDA there is one gap.'],
     ['p50, p95, p99', 'Percentiles of the last minute, over all pods of a service. They are not kept when nothing happens.'],
-    ['Paused', 'Share of time in which a runtime stood still, for garbage collections mostly.'],
+    ['Paused', 'Share of time in which a runtime stood still for garbage collections.'],
+    ['Alerts', 'The rules of pmie, Prometheus and Grafana that hold now. Rates are means of the time that this page has looked, at most two minutes.'],
+    ['Causes', 'Methods, locks, exceptions and collections. A figure with a line below it leads there.'],
     ['Traces', 'Spans that have the same trace id, as far as their records are here: the newest 50 and the slowest 50 of each runtime, and those that this page has seen.'],
     ['Records', 'Single calls, spans, collections: the newest, and the slowest of the last five minutes.'],
   ];

@@ -1,7 +1,8 @@
 'use strict';
 // A table that is sorted by its head, shows the first rows of many, and changes only what has changed.
 
-// columns: {id, title, hint, align: 'right', value: row → what is sorted by, text: row → text, cell: row, td → writes it}
+// columns: {id, title, hint, align: 'right', value: row → what is sorted by, text: row → text, cell: row, td → writes it, optional: left out
+// while no row has a value}
 // settings: {caption, sort: [column id, 'down' or 'up'], limit, onpick: row, picked: row → yes, empty: node, key: row}
 class Table {
   constructor(columns, settings) {
@@ -70,6 +71,11 @@ class Table {
       const there = new Set(kept);
       shown = kept.concat(shown.filter((row) => !there.has(row))).slice(0, this.limit);
     }
+    for (const column of this.columns) {
+      if (!column.optional) continue;
+      column.left = !rows.some((row) => isNumber(column.value(row)));
+      setHidden(this.heads.get(column.id), column.left);
+    }
     const seen = new Map();
     let place = this.body.firstChild;
     for (const row of shown) {
@@ -107,6 +113,8 @@ class Table {
   write(entry) {
     this.columns.forEach((column, i) => {
       const td = entry.cells[i];
+      setHidden(td, Boolean(column.left));
+      if (column.left) return;
       if (column.cell) column.cell(entry.row, td);
       else {
         const text = column.text(entry.row);

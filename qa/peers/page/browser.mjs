@@ -57,7 +57,7 @@ export const count = (page, selector) => page.locator(selector).count();
 export const live = (page) => until(async () => (await text(page, '#status')) === 'live');
 export const noErrors = (wrong) => { if (wrong.length) details(wrong.slice(0, 5).join('\n')); return wrong.length === 0; };
 export const show = (page, id) => page.evaluate((i) => document.getElementById(i).scrollIntoView(), id);
-export const sections = ['overview', 'services', 'charts', 'durations', 'stacks', 'traces', 'records', 'jvm', 'lttng', 'cost'];
+export const sections = ['overview', 'alerts', 'services', 'causes', 'charts', 'durations', 'stacks', 'traces', 'records', 'jvm', 'lttng', 'cost'];
 
 // Whether axe finds nothing wrong in what is shown; what it finds goes to the details.
 export async function accessible(page, what) {

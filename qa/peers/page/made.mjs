@@ -12,7 +12,7 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   const { page, wrong } = await open(browser, nothing);
   await verdict('without a pmproxy the page says so', () => trouble(page, 'does not answer'));
   await verdict('sections without data say what is missing', async () => {
-    for (const id of ['overview', 'services', 'stacks', 'jvm', 'lttng']) { await show(page, id); if (!(await until(() => count(page, `#${id} .empty .what`)))) return false; }
+    for (const id of ['overview', 'alerts', 'services', 'causes', 'stacks', 'jvm', 'lttng']) { await show(page, id); if (!(await until(() => count(page, `#${id} .empty .what`)))) return false; }
     return true;
   });
   await verdict('nothing is said of what is not known', async () => {
@@ -64,7 +64,7 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   await verdict('counters that begin again make no rate', async () => (await until(async () => (await rates()).length > 50)) && (await rates()).every((v) => v >= 0 && v < 5000));
   await mode(good, 'idle');
   await verdict('a host without runtimes has a text in each section', () => until(async () => {
-    for (const id of ['overview', 'services', 'stacks', 'traces', 'records', 'jvm', 'lttng']) { await show(page, id); await sleep(150); if (!(await count(page, `#${id} .empty .what`))) return false; }
+    for (const id of ['overview', 'alerts', 'services', 'causes', 'stacks', 'traces', 'records', 'jvm', 'lttng']) { await show(page, id); await sleep(150); if (!(await count(page, `#${id} .empty .what`))) return false; }
     return true;
   }));
   await mode(good, 'refused');
@@ -154,6 +154,41 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   await page.close();
 }
 
+// Figures lead to what they are of.
+{
+  const { page, wrong } = await open(browser, good);
+  await live(page);
+  const named = async (id) => (await text(page, `#services th[data-column="${id}"]`)).trim();
+  for (const [figure, cause, source] of [['exceptions', 'exceptions', 'dotnet'], ['waiting', 'locks', 'mono'], ['mean', 'methods', 'profiler'], ['paused', 'collections', 'dotnet']]) {
+    await page.evaluate(() => chooseService(null));
+    await show(page, 'services');
+    await verdict(`a click on ${figure} of ${source} leads to its ${cause}`, async () => {
+      if (!(await until(() => page.evaluate(([f, s]) => {
+        const at = Services.table.columns.findIndex((c) => c.id === f);
+        const row = [...Services.table.rows.values()].find((e) => e.row.source === s && e.cells[at].querySelector('a.lead'));
+        row?.cells[at].querySelector('a.lead').click();
+        return Boolean(row);
+      }, [figure, source])))) { details(await named(figure)); return false; }
+      return until(() => page.evaluate(([c, s]) => {
+        const table = Causes.tables.get(c), top = document.getElementById(c).getBoundingClientRect().top;
+        const rows = [...table.rows.values()].map((e) => e.row);
+        return app.service && keySource(app.service) === s && top >= 0 && top < innerHeight && rows.length > 0 && rows.every((r) => r.service === app.service && r.total > 0);
+      }, [cause, source]));
+    });
+  }
+  await page.evaluate(() => chooseService(null));
+  await verdict('columns without a value are left out', () => page.evaluate(() => !document.querySelector('#services th[data-column="restarts"]').hidden && Services.table.columns.some((c) => c.optional)
+    && Services.table.columns.every((c) => !c.optional || document.querySelector(`#services th[data-column="${c.id}"]`).hidden === !Services.rows.some((r) => r[c.id] !== null))));
+  await show(page, 'alerts');
+  await verdict('an alert leads to what to look at', async () => {
+    if (!(await until(async () => (await count(page, '#alerts [data-rule="dotnet_starvation"] a')) === 1))) return false;
+    await page.click('#alerts [data-rule="dotnet_starvation"] a');
+    return until(() => page.evaluate(() => { const top = document.getElementById('charts').getBoundingClientRect().top; return top >= 0 && top < innerHeight; }));
+  });
+  await verdict('no error in it', () => noErrors(wrong));
+  await page.close();
+}
+
 // Narrow, wide, light, dark.
 for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'], [2560, 1300, 'light']]) {
   const { page, wrong } = await open(browser, good, { width, height, scheme });
@@ -167,7 +202,7 @@ for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'],
     return !outside.length && where.scrollWidth <= where.clientWidth && document.documentElement.scrollWidth <= innerWidth && document.querySelector('#charts .charts').clientWidth > innerWidth * 0.93;
   }));
   await show(page, 'records');
-  await verdict(`${width} pixels: durations of records and traces are in sight`, () => until(() => page.evaluate(() => ['#records th[data-column^="duration"]', '#traces th[data-column="duration"]'].every((at) => {
+  await verdict(`${width} pixels: durations of records, traces and methods are in sight`, () => until(() => page.evaluate(() => ['#records th[data-column^="duration"]', '#traces th[data-column="duration"]', '#methods ~ .table th[data-column="now"]'].every((at) => {
     const th = document.querySelector(at);
     return th && th.getBoundingClientRect().right <= innerWidth;
   }))));

@@ -58,7 +58,7 @@ await verdict('what comes and goes has values where it had them', () => page.eva
   return JSON.stringify([0, 1, 2, 3, 4].map((at) => [...client.sample(['m'], at).get('m')])) === '[[["always",7]],[["always",7]],[["late",5],["always",7]],[["late",6],["always",7]],[["always",7]]]';
 }));
 await verdict('what has no value at a moment has none of before', () => page.evaluate(() => {
-  const { metrics } = Archive.data, name = 'apm.profiler.service.latency.p99', kept = metrics[name];
+  const { metrics } = Archive.data, name = 'apm.service.latency.p99', kept = metrics[name];
   metrics[name] = { ...kept, values: { 'shop/orders': [0, ...Array(50).fill(7)] } };
   const at = (moment) => { Archive.choose(moment); return Services.rows[0].p99; };
   const right = at(49) === 7 && at(50) === null;

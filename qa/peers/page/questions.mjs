@@ -16,8 +16,18 @@ const shown = () => page.evaluate(() => {
   const charts = Object.fromEntries([...app.lines].map(([id, { times, lines }]) => [id, { times, lines: Object.fromEntries([...lines].map(([key, values]) => [key, [...values]])) }]));
   const branch = (node) => ({ name: node.name, total: node.total, children: [...(node.children?.values?.() || node.children || [])].map(branch) });
   const dialog = document.querySelector('dialog .waterfall');
+  // Of an archive the rates of all of its time: at one moment of it little may have happened.
+  let { values } = app;
+  if (Archive.data) {
+    values = new Values();
+    longestRate = Infinity;
+    for (const at of [0, Archive.data.times.length - 1]) values.take(Archive.data.times[at], app.client.sample(Archive.names, at), app.client.metrics);
+  }
   return {
-    moment: app.moment, sections: SECTIONS.map((s) => s.id).filter(seen),
+    moment: app.moment, sections: [...SECTIONS, ...CAUSES].map((s) => s.id).filter(seen),
+    causes: Object.fromEntries(CAUSES.map((cause) => [cause.id, plain(Archive.data ? causeRows(values, cause, app.service) : Causes.rows?.get(cause.id))])),
+    alerts: Alerts.holding().flatMap(({ rule, holds }) => holds.map((one) => ({ rule: rule.name, instance: one.instance, figure: one.figure, place: rule.place }))),
+    runtimes: plain(Archive.data ? agentRows(values) : Overview.agents), cells: Object.fromEntries(CAUSES.map(({ id }) => [id, [...Causes.tables.get(id).body.rows].map((tr) => [...tr.cells].map((td) => td.innerText))])),
     agents: plain(Overview.agents), services: plain(Services.rows), jvms: plain(Jvm.rows), charts, lttng: plain(Lttng.rows),
     stacks: Stacks.root ? branch(Stacks.root) : null,
     events: [...document.querySelectorAll('#lttng tbody tr')].map((tr) => [...tr.cells].map((td) => td.innerText)),

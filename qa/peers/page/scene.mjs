@@ -21,9 +21,17 @@ await show(page, 'services');
 await verdict('calls, mean and percentiles of Java and Zorka services', () => until(() => page.evaluate(() =>
   ['profiler', 'zorka'].every((source) => Services.rows.some((r) => r.source === source && r.calls > 0 && r.mean > 0 && r.p99 >= r.p50 && r.p50 > 0)))));
 await verdict('collections of .NET, Mono and Java programs', () => until(() => page.evaluate(() =>
-  ['dotnet', 'mono', 'jvm'].every((source) => Services.rows.some((r) => r.source === source && r.collections > 0)))));
+  ['dotnet', 'jvm'].every((source) => Services.rows.some((r) => r.source === source && r.collections > 0))
+  // Programs of Mono that only the module shows have them in the chart.
+  && [...app.lines.get('gc').lines].some(([key, line]) => keySource(key) === 'mono' && line[line.length - 1] > 0))));
+await show(page, 'causes');
+await verdict('methods, locks, exceptions and collections have their causes, of five sources', () => until(() => page.evaluate(() => CAUSES.every(({ id }) => Causes.rows.get(id)?.length > 0)
+  && new Set([...Causes.rows.values()].flat().map((r) => r.source)).size === 5)));
+if (shots) { await sleep(1500); await page.mouse.move(5, 300); await page.screenshot({ path: shots + '/page-causes.png' }); }
+await show(page, 'alerts');
+await verdict('most rules have something to judge, and are', () => until(() => page.evaluate(() => Alerts.judged.filter((one) => one.there).length > RULES.length / 2 && Alerts.looks.span() > 0)));
 await show(page, 'charts');
-for (const id of ['calls', 'errors', 'latency', 'pauses', 'gc', 'cpu', 'allocated', 'heap', 'exceptions', 'threads']) {
+for (const id of ['calls', 'errors', 'latency', 'pauses', 'gc', 'stopped', 'cpu', 'waiting', 'allocated', 'heap', 'exceptions', 'threads']) {
   await verdict(`chart ${id} has lines`, () => until(async () => (await drawn(id)) > 0));
 }
 await show(page, 'durations');
@@ -201,12 +209,14 @@ await verdict('light and dark by the system and by t', async () => {
   return chosen;
 });
 if (shots) {
-  await page.evaluate(() => scrollTo(0, 0));
+  await page.evaluate(() => { scrollTo(0, 0); for (const e of document.querySelectorAll('.scroll')) e.scrollLeft = 0; });
   await sleep(1500);
   await page.screenshot({ path: shots + '/page-dark.png' });
   await page.emulateMedia({ colorScheme: 'light' });
   await page.evaluate(() => document.getElementById('charts').scrollIntoView());
   await sleep(2500);
+  await page.evaluate(() => document.getElementById('charts').scrollIntoView());
+  await sleep(500);
   await page.screenshot({ path: shots + '/page-light.png' });
 }
 await page.emulateMedia({ colorScheme: 'light' });

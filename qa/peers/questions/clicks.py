@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ import time
 from answers import Seen, checks_in, code, judged
 from commands import AGENTS, here, plain
 from play import SLOW, SLOW_CALL
-from truth import D, KNOWN, MB, PREFIX, details, waited, within
+from truth import D, KNOWN, MB, PREFIX, SHARES, details, waited, within
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLICKS, PANELS = {}, {}
@@ -78,7 +79,144 @@ def page_stacks(s, t):
 
 @click("Is it garbage collection?", "Java")
 def page_java_paused(s, t):
-    yield "paused", chart(s, t, "pauses", "profiler|shop/orders"), t.rate("java", "pause_ms") / 10
+    yield "paused", chart(s, t, "pauses", "profiler|shop/orders"), t.rate("java", "gc_ms") / 10
+    yield "stopped", chart(s, t, "stopped", "profiler|shop/orders"), t.rate("java", "pause_ms") / 10
+
+
+def cause(s, t, table, name, **of):
+    """The one row of a table of causes with these fields: of an owner that begins so."""
+    rows = [one for one in s["causes"][table] if (one["owner"] or "").replace(PREFIX, "").startswith(name) and all(one[key] == value for key, value in of.items())]
+    if len(rows) != 1:
+        raise LookupError(f"{len(rows)} rows of {name} {of} in {table}")
+    # It stands there.
+    if t.live and not any(rows[0]["what"] in line[0] for line in s["cells"][table]):
+        raise LookupError(f"{rows[0]['what']} is not among the first rows of {table}")
+    return rows[0]
+
+
+@click("Which method takes the time?", "Java")
+def page_methods(s, t):
+    yield "in sight", "methods" in s["sections"], True
+    one = cause(s, t, "methods", "shop/orders", what="shop.Orders.list")
+    yield "ms/s", one["now"] / 1e6, t.rate("java", "list_ms")
+    yield "calls", one["count"], t.rate("java", "list_calls")
+
+
+@click("Which method takes the time?", "Zorka")
+def page_zorka_methods(s, t):
+    [one] = [one for one in s["causes"]["methods"] if one["source"] == "zorka" and one["owner"] == "billing" and one["what"].startswith("shop.Billing.charge")]
+    yield "ms/s", one["now"] / 1e6, t.rate("zorka", "charge_self_ms")
+
+
+@click("Which method takes the time?", ".NET")
+def page_dotnet_methods(s, t):
+    yield "in sight", "methods" in s["sections"], True
+    rows = s["causes"]["methods"]
+    yield "of it only", {one["service"] for one in rows}, {"dotnet|webshop"}
+    for stack, share in SHARES.items():
+        name = stack.split(",")[-1]
+        yield name, sum(one["total"] for one in rows if one["what"].startswith(name)) / sum(one["total"] for one in rows), share
+
+
+@click("Which method takes the time?", "Mono")
+def page_mono_methods(s, t):
+    rows = {re.sub(r"[(\[ ].*", "", one["what"]).replace(":", "."): one["now"] for one in s["causes"]["methods"] if one["source"] == "mono" and one["now"] is not None}
+    # As for its report: some ms a second are chance.
+    yield "none has more than Hot", rows["Shop.Hot"] / 1e6, max(spent for name, spent in rows.items() if name.startswith("Shop.")) / 1e6, 5
+
+
+@click("Of which generation?", ".NET")
+def page_dotnet_generations(s, t):
+    yield "in sight", "collections" in s["sections"], True
+    yield "gen0", cause(s, t, "collections", "webshop:", what="gen0")["count"], t.rate("dotnet", "gcs")
+    yield "gen1", cause(s, t, "collections", "webshop:", what="gen1")["count"], t.rate("dotnet", "gcs") / 2
+
+
+@click("Of which generation?", "Mono")
+def page_mono_generations(s, t):
+    for generation in ("gen0", "gen1"):
+        yield generation, cause(s, t, "collections", "stream.exe:", what=generation)["count"], t.mono("stream", lambda one, of=generation: one[of])
+
+
+@click("Of which collector?", "JVM")
+def page_collectors(s, t):
+    [one] = [one for one in s["causes"]["collections"] if one["source"] == "jvm" and one["count"]]
+    yield one["what"], one["count"], t.rate("jvm", "gcs")
+    yield "time", one["now"] / 1e6, t.rate("jvm", "gc_ms")
+
+
+@click("Is it locks?", ".NET")
+def page_locks(s, t):
+    yield "in sight", "overview" in s["sections"], True
+    [one] = [one for one in s["runtimes"] if one["name"].startswith("webshop:")]
+    yield "waits", one["waits"], t.rate("dotnet", "waits")
+    yield "waiting", one["waiting"], t.rate("dotnet", "wait_ms") / 1000
+
+
+@click("Is it locks?", "Java")
+def page_java_locks(s, t):
+    yield "waiting", sum(one["waiting"] for one in s["runtimes"] if one["source"] == "profiler"), t.rate("java", "wait_ms") / 1000
+
+
+@click("Is it locks?", "Mono")
+def page_mono_locks(s, t):
+    [one] = [one for one in s["runtimes"] if one["name"].replace(PREFIX, "").startswith("stream.exe:")]
+    yield "waits", one["waits"], t.mono("stream", lambda one: one["contended"] + one["failed"])
+    yield "waiting", *within(one["waiting"], *(us / 1e6 for us in waited(t, True)))
+
+
+@click("Which lock?", ".NET")
+def page_lock(s, t):
+    yield "in sight", "locks" in s["sections"], True
+    one = cause(s, t, "locks", "webshop:")
+    yield "lock", one["what"], "lock@10c4"
+    yield "waits", one["count"], t.rate("dotnet", "waits")
+    yield "ms/s", one["now"] / 1e6, t.rate("dotnet", "wait_ms")
+
+
+@click("Which method waits for it?", "Mono")
+def page_method_waits(s, t):
+    one = cause(s, t, "locks", "stream.exe:", what="Shop:Pay()")
+    yield "waits", one["count"], t.mono("stream", lambda one: one["contended"])
+    yield "ms/s", *within(one["now"] / 1e6, *(us / 1000 for us in waited(t, False)))
+
+
+@click("Which exception?", ".NET")
+def page_exception(s, t):
+    yield "in sight", "exceptions" in s["sections"], True
+    yield "stock", cause(s, t, "exceptions", "webshop:", what="Shop.OutOfStock")["now"], t.rate("dotnet", "stock")
+    yield "timeout", cause(s, t, "exceptions", "webshop:", what="System.TimeoutException")["now"], t.rate("dotnet", "thrown") - t.rate("dotnet", "stock")
+
+
+@click("Which exception?", "Zorka")
+def page_zorka_exception(s, t):
+    [one] = [one for one in s["causes"]["exceptions"] if one["source"] == "zorka"]
+    yield "class", one["what"], "shop.NoMoney"
+    yield "number", one["now"], t.rate("zorka", "exceptions")
+
+
+@click("Which method throws?", "Mono")
+def page_throws(s, t):
+    yield "number", cause(s, t, "exceptions", "stream.exe:", what="Shop:Refuse(int)")["now"], t.mono("stream", lambda one: one["thrown"])
+    # Of a program without a log profiler: how many.
+    yield "area", cause(s, t, "exceptions", "area.exe:", what="all exceptions")["now"], t.mono("area", lambda one: one["thrown"] + one["rethrown"])
+
+
+@click("Is it the processor?", "JVM, Mono with mono-log")
+def page_processor(s, t):
+    for name in ("stream", "jvm"):
+        [one] = [one for one in s["runtimes"] if one["key"].replace(PREFIX, "").startswith("jvm::Shop:" if name == "jvm" else "mono::stream.exe:")]
+        yield name, 100 * one["cpu"], 100 * KNOWN.cpu.between(name, t.begin, t.end), 100 * 0.03 / t.seconds
+
+
+@click("What alerts me?")
+def page_alerts(s, t):
+    yield "in sight", "alerts" in s["sections"], True
+    # What clients read too late is not of the scene; what LTTng discards comes once.
+    found = {one["rule"] for one in s["alerts"] if not one["rule"].endswith("records_lost")} - {"lttng_discarded"}
+    yield "hold", found, {"java_errors", "java_pauses", "zorka_errors", "dotnet_exceptions", "dotnet_starvation"}
+    for rule, instance, part in (("java_errors", "shop/orders", 100 / 3), ("zorka_errors", "billing", 25)):
+        yield rule, next(one["figure"] for one in s["alerts"] if (one["rule"], one["instance"]) == (rule, instance)), float(part)
 
 
 @click("Is it garbage collection?", ".NET")

@@ -1,0 +1,70 @@
+'use strict';
+// Which of the rules hold now, for what, and what to do. pmie and Prometheus tell them while nobody looks (docs/alerts.md).
+
+const MOST_OF_ALERT = 6; // instances of a rule that are shown
+
+const Alerts = {
+  id: 'alerts', title: 'Alerts',
+
+  build(host) {
+    this.looks = new Looks();
+    this.note = h('span', { class: 'note', role: 'status' });
+    this.list = h('ul', { class: 'alerts' });
+    this.empty = h('div');
+    append(host, [h('div', { class: 'tools' }, this.note), h('div', { class: 'card' }, this.empty, this.list)]);
+    on('restart', () => this.forget());
+    on('connected', () => { if (this.of !== app.client) { this.of = app.client; this.forget(); } });
+  },
+
+  forget() { this.looks.forget(); this.judged = []; },
+
+  metrics: ruleMetrics,
+
+  tick() {
+    this.looks.take(app.values);
+    this.judged = RULES.map((rule) => ({ rule, ...judge(rule, app.values, this.looks) }));
+    const { length } = this.holding();
+    setText(document.querySelector('#nav [data-section="alerts"]'), this.title + (length ? ' ' + length : ''));
+  },
+
+  holding() { return (this.judged || []).filter((one) => one.holds.length > 0); },
+
+  draw() {
+    const holding = this.holding(), known = heard() && this.judged && this.judged.length > 0;
+    const idle = known ? this.judged.filter((one) => !one.there).length : 0;
+    const span = known ? this.looks.span() : 0;
+    setText(this.note, !known ? '' : [holding.length + ' of ' + RULES.length + ' rules hold', idle ? idle + ' have nothing to judge here' : '',
+      span > 0 ? 'rates are means of ' + formatSpan(span) : 'rates come with the next look'].filter(Boolean).join(' · '));
+    setHidden(this.list, !known || !holding.length);
+    setHidden(this.empty, known && holding.length > 0);
+    if (!known || !holding.length) {
+      const content = !known ? waitingState() : span > 0 ? emptyState('No rule holds', 'To be told while nobody looks: docs/alerts.md.') : emptyState('Waiting for the second look …');
+      if (this.empty.textContent !== content.textContent) fill(this.empty, content);
+      return;
+    }
+    // Only what has changed is made anew: a link keeps its focus.
+    const nodes = new Map([...this.list.children].map((node) => [node.dataset.rule, node]));
+    for (const one of holding) {
+      const node = nodes.get(one.rule.name) || this.make(one.rule);
+      nodes.delete(one.rule.name);
+      this.write(node, one.holds);
+      if (node.parentNode !== this.list) this.list.append(node);
+    }
+    for (const node of nodes.values()) node.remove();
+  },
+
+  make(rule) {
+    const link = h('a', { href: '#' + rule.place, onclick: (e) => { e.preventDefault(); goTo(rule.place); } }, 'Open ' + titleOf(rule.place));
+    return h('li', { 'data-rule': rule.name }, h('p', { class: 'what' }, rule.summary), h('ul', { class: 'where' }), h('p', { class: 'why' }, rule.why),
+      h('p', { class: 'remedy' }, rule.remedy), h('p', { class: 'look' }, link, h('code', null, rule.look), h('code', null, 'pmieconf: apm.' + rule.name)));
+  },
+
+  write(node, holds) {
+    const lines = holds.slice(0, MOST_OF_ALERT).map((one) => [one.instance || 'pmdaapm', one.value, one.least]);
+    if (holds.length > MOST_OF_ALERT) lines.push(['and ' + formatWhole(holds.length - MOST_OF_ALERT) + ' more', '', '']);
+    const key = JSON.stringify(lines);
+    if (node.alertKey === key) return;
+    node.alertKey = key;
+    fill(node.querySelector('.where'), lines.map(([name, value, least]) => h('li', null, h('span', { class: 'name' }, name), value && h('strong', { class: 'bad' }, value), least && h('span', { class: 'least' }, 'rule: ' + least))));
+  },
+};
