@@ -5,6 +5,19 @@ use std::fmt::Write;
 use crate::config::{Loaded, Sections as _};
 use crate::sources::registry::Sections;
 
+/// The first two sources that listen at one address.
+#[must_use]
+pub fn clash(loaded: &Loaded<Sections>) -> Option<String> {
+    let lines = loaded.config.sources.describe();
+    let places: Vec<_> = lines.iter().filter_map(|line| line.split_once(": listens on ")).collect();
+    places.iter().enumerate().filter(|(_, (_, at))| *at != "nowhere").find_map(
+        |(n, (source, at))| {
+            let (other, _) = places.iter().take(n).find(|(_, other)| other == at)?;
+            Some(format!("{other}.listen and {source}.listen are both {at}"))
+        },
+    )
+}
+
 /// The report, one fact a line: first those of each source, then those of all.
 #[must_use]
 pub fn report(loaded: &Loaded<Sections>) -> String {

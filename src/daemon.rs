@@ -88,7 +88,10 @@ fn check(options: &Options) -> i32 {
     match load(options) {
         Ok(loaded) => {
             show(&check::report(&loaded));
-            0
+            check::clash(&loaded).map_or(0, |clash| {
+                eprintln!("{}: {clash}", loaded.origin());
+                1
+            })
         }
         Err(e) => {
             eprintln!("{e}");

@@ -69,12 +69,12 @@ _pcp_apm()
 	agents) options+=" --json --rows" ;;
 	services|runtimes) options+=" --json --rows --interval" ;;
 	methods|stacks) options+=" --json --rows --interval --total" ;;
-	folded) options+=" --rows" ;;
+	folded) options+=" --json --rows" ;;
 	traces) options+=" --json --rows --interval --failed" ;;
 	trace) options+=" --json --interval" ;;
 	events) options+=" --rows --filter --follow --interval" ;;
 	top) options+=" --interval" ;;
-	page) options+=" --proxy" ;;
+	page) options+=" --json --proxy" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 	return

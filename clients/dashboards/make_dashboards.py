@@ -18,11 +18,13 @@ sys.path.insert(0, str(HERE))
 
 from lib import dashboard, prometheus, valkey, vector  # noqa: E402
 from lib.boards import BOARDS  # noqa: E402
-from lib.catalogue import Catalogue, Mistake  # noqa: E402
+from lib.catalogue import Catalogue  # noqa: E402
+from lib.made import write  # noqa: E402
 
 
-def files(known):
-    """Text of each file by its path below the output folder."""
+def files(catalogue):
+    """Path below the output folder and text of each file."""
+    known = Catalogue(catalogue.read_text(encoding="utf-8"))
     for source in (vector, valkey, prometheus):
         for board in BOARDS:
             made = dashboard.rendered(board, BOARDS, source, known)
@@ -36,16 +38,7 @@ def main():
     parser.add_argument("--catalogue", default=METRICS, type=Path, help="docs/metrics.md, or the output of pmdaapm --catalogue")
     parser.add_argument("outdir", type=Path)
     options = parser.parse_args()
-    try:
-        made = dict(files(Catalogue(options.catalogue.read_text(encoding="utf-8"))))
-    except Mistake as mistake:
-        print(mistake, file=sys.stderr)
-        return 1
-    for name, text in made.items():
-        path = options.outdir / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return 0
+    return write(options.outdir, files(options.catalogue))
 
 
 if __name__ == "__main__":

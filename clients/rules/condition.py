@@ -9,7 +9,8 @@ count/sec, count/min, sec, msec, or nothing. A counter counts as its rate.
 import re
 from dataclasses import dataclass
 
-from model import METRIC, Mistake
+from lib.catalogue import Mistake
+from model import METRIC
 
 COMPARISON = re.compile(r"(?P<left>[a-z0-9_. +/-]+?) (?P<op><|>|==) (?P<number>\w+)(?P<unit>%| [a-z/]+|)")
 UNITS = ("", "%", "count/sec", "count/min", "sec", "msec")

@@ -18,23 +18,24 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "dashboards")]
 import grafana  # noqa: E402
 import pmieconf  # noqa: E402
 import prometheus  # noqa: E402
-import model  # noqa: E402
-from lib import catalogue  # noqa: E402
+from lib.catalogue import Catalogue, Mistake  # noqa: E402
+from lib.made import write  # noqa: E402
 from rules import RULES  # noqa: E402
 
 
-def checked(known):
-    """The rules, whose metrics exist and whose names differ."""
+def checked():
+    """The rules, whose names differ and whose metrics exist, and the metrics."""
+    known = Catalogue((HERE.parents[1] / "docs" / "metrics.md").read_text(encoding="utf-8"))
     for rule in RULES:
         for name in rule.metrics():
             known.metric(name)
         # pmieconf's files have them between quotes.
         for text in (rule.summary, rule.why, rule.look, rule.remedy, *(number.help for number in rule.numbers.values())):
             if '"' in text:
-                raise model.Mistake(f"{text}: a quote")
+                raise Mistake(f"{text}: a quote")
     if len({rule.name for rule in RULES}) != len(RULES):
-        raise model.Mistake("two rules of one name")
-    return RULES
+        raise Mistake("two rules of one name")
+    return RULES, known
 
 
 def table(rules):
@@ -47,8 +48,9 @@ def table(rules):
         yield f"| {here} | {rule.why}{f' *{numbers}*' if numbers else ''} | `{rule.look}` | {rule.remedy} |"
 
 
-def texts(rules, known, program):
+def texts(program):
     """Path below the output folder and text of each file."""
+    rules, known = checked()
     for name, text in pmieconf.files(rules, program).items():
         yield f"pmieconf/{name}", text
     for name, text in prometheus.files(rules, known).items():
@@ -69,20 +71,9 @@ def main():
     options = parser.parse_args()
     if bool(options.outdir) == options.table:
         parser.error("OUTDIR or --table")
-    try:
-        known = catalogue.Catalogue((HERE.parents[1] / "docs" / "metrics.md").read_text(encoding="utf-8"))
-        rules = checked(known)
-        if options.table:
-            print("\n".join(table(rules)))
-            return 0
-        made = dict(texts(rules, known, options.alert))
-    except (model.Mistake, catalogue.Mistake) as mistake:
-        print(mistake, file=sys.stderr)
-        return 1
-    for name, text in made.items():
-        path = options.outdir / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    if not options.table:
+        return write(options.outdir, texts(options.alert))
+    print("\n".join(table(checked()[0])))
     return 0
 
 

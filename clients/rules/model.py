@@ -4,10 +4,6 @@ from dataclasses import dataclass
 from typing import Optional
 
 
-class Mistake(Exception):
-    """A rule that cannot be made."""
-
-
 @dataclass(frozen=True)
 class Threshold:
     """A number that can be changed with `pmieconf modify`."""

@@ -3,7 +3,7 @@ import json
 import re
 
 from condition import parsed
-from model import Mistake
+from lib.catalogue import Mistake
 
 OVER = "5m"
 HEAD = """# Alerting rules for Prometheus, made by clients/rules/make_rules.py of the same list as the rules of pmieconf: docs/alerts.md.

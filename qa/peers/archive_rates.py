@@ -2,7 +2,7 @@
 """Rates of pcp apm over an archive whose every value is known: archive_rates.py FOLDER PCP-APM [PYTHON]
 
 Makes an archive of about eleven hours: samples each 60 s, of stacks each 60 s at other times, of .NET each 10 s; two
-restarts of the PMDA, after which counters are small again; two times without pmlogger (<mark> records: one of
+restarts of the PMDA, after which counters are small again, and one of a single pod; two times without pmlogger (<mark> records: one of
 pmlogextract, which joins two archives, and one within an archive); services that come and go. Then asks each command
 that shows rates for 30 windows of 10 s, 60 s and 1 h, in JSON, and compares each figure with
 
@@ -10,6 +10,8 @@ that shows rates for 30 windows of 10 s, 60 s and 1 h, in JSON, and compares eac
                within the window, over the time that they take; nothing: the cell must be null
   pmlogsummary the same of windows that begin and end with a sample of that metric
   pmrep        its interpolation between the ends of windows without a restart or a gap; it rounds to whole units
+  ends         what is no rate (heap, percentiles, running processes, and all of agents): what pmrep has at the
+               end of the window; where they have nothing, nothing, or the newest sample of the window
 
 Prints a line for each comparison with how many figures were compared, and what differs on standard error.
 """
@@ -31,11 +33,15 @@ from made_archive import SEMANTICS, TYPES, UNITS, catalogue
 BEGIN = 1_795_348_800  # 12:00:00 UTC
 END = BEGIN + 11 * 3600
 RESTARTS = [BEGIN + 5_000, BEGIN + 20_010]
+# Of a pod that keeps its name.
+POD, POD_RESTART = "profiler::shop/orders/pod", BEGIN + 15_010
 GAPS = [(BEGIN + 9_000, BEGIN + 9_900), (BEGIN + 25_000, BEGIN + 25_090)]
 # (first, last) of instances that are not always there.
-LIVES = {"shop/late": (BEGIN + 12_345, END), "shop/short": (BEGIN, BEGIN + 16_000), "batch": (BEGIN + 19_000, BEGIN + 30_000)}
+LIVES = {"shop/late": (BEGIN + 12_345, END), "shop/short": (BEGIN, BEGIN + 16_000), "batch": (BEGIN + 19_000, BEGIN + 30_000),
+         "jvm::batch:11": (BEGIN + 19_000, BEGIN + 30_000), "mono::shop.exe:9": (BEGIN, BEGIN + 16_000), "mono::shop.exe:10": (BEGIN + 16_050, END)}
 SERVICES = ["shop/orders", "shop/late", "shop/short"]
 PROGRAMS = ["webshop", "batch", "shop.exe"]
+PROCESSES = ["dotnet::webshop:7", "jvm::batch:11", "mono::shop.exe:9", "mono::shop.exe:10", POD]
 # metric: (instances, most that it gains in a second, samples each so many s, from this second on). 60 s from 7 s on: not
 # at full minutes.
 COUNTERS = {
@@ -47,14 +53,29 @@ COUNTERS = {
     **{f"apm.service.{leaf}": (PROGRAMS, most, 10, 7) for leaf, most in [
         ("exceptions.count", 5), ("gc.count", 3), ("gc.pause.time", 10**8), ("lock.count", 9), ("lock.time", 10**9), ("alloc.bytes", 10**8),
         ("cpu.time", 2 * 10**9), ("jit.time", 10**7)]},
+    **{f"apm.runtime.{leaf}": (PROCESSES, most, 10, 7) for leaf, most in [
+        ("cpu.time", 2 * 10**9), ("gc.pause.time", 10**8), ("gc.count", 3), ("exceptions.count", 5), ("lock.count", 9), ("lock.time", 10**9),
+        ("alloc.bytes", 10**8), ("jit.time", 10**7), ("calls.count", 40), ("calls.errors", 2), ("calls.time", 3 * 10**9)]},
 }
-GAUGES = {"apm.service.instances": ([*SERVICES, "front", *PROGRAMS], 10, 7), "apm.profiler.service.pods": (SERVICES, 60, 7),
+# What is no rate: (instances, most, samples each so many s, from this second on). Percentiles at other times than the rest.
+LEVELS = {
+    **{f"apm.runtime.{leaf}": (PROCESSES, most, 10, 7) for leaf, most in [
+        ("heap.used", 10**9), ("heap.committed", 2 * 10**9), ("heap.limit", 3 * 10**9), ("memory.resident", 4 * 10**9), ("memory.limit", 5 * 10**9),
+        ("gc.pause.max", 10**9)]},
+    **{f"apm.service.{leaf}": ([*SERVICES, "front"], 10**10, 60, 23) for leaf in ("latency.p50", "latency.p95", "latency.p99", "latency.max")},
+    **{f"apm.service.{leaf}": (PROGRAMS, 10**10, 60, 23) for leaf in ("gc.pause.p95", "gc.pause.max")},
+    "apm.service.instances": ([*SERVICES, "front", *PROGRAMS], 9, 10, 7),
+    "apm.agent.up": (PROCESSES, 1, 60, 7), "apm.agent.errors": (PROCESSES, 10**6, 60, 7), "apm.agent.lost": (PROCESSES, 10**6, 60, 7),
+    **{f"apm.agent.{leaf}": (PROCESSES, 9, 60, 7) for leaf in ("state", "since", "peer")},
+}
+GAUGES = {"apm.profiler.service.pods": (SERVICES, 60, 7),
           "apm.zorka.service.agents": (["front"], 60, 7), "apm.dotnet.service.processes": (["webshop"], 10, 7),
           "apm.jvm.service.processes": (["batch"], 10, 7), "apm.mono.program.processes": (["shop.exe"], 10, 7)}
 RUNTIMES = {"front": "zorka", "webshop": "dotnet", "batch": "jvm", "shop.exe": "mono"}
 S, MS, MB, PERCENT = 1e9, 1e6, float(1 << 20), 1e7
-J, C = "apm.profiler.service.", "apm.service."
-NAMES = ["truth", "pmlogsummary", "pmlogsummary over restarts and gaps", "pmrep", "folded"]
+J, C, R, A = "apm.profiler.service.", "apm.service.", "apm.runtime.", "apm.agent."
+STATES = ["sending", "sending, but another tool has the meters", "gone 3 min ago: connection reset", "not read: it is of user 1000"]
+NAMES = ["truth", "pmlogsummary", "pmlogsummary over restarts and gaps", "pmrep", "folded", "ends"]
 # command: [(its table, the source, {key: (metric, scale), or two whose rates are divided})]
 COLUMNS = {
     "services": [("services", source, {
@@ -63,16 +84,28 @@ COLUMNS = {
         "exceptions_per_s": (C + "exceptions.count", 1), "collections_per_s": (C + "gc.count", 1), "paused_percent": (C + "gc.pause.time", PERCENT),
         "waits_per_s": (C + "lock.count", 1), "threads_waiting": (C + "lock.time", S), "alloc_mb_per_s": (C + "alloc.bytes", MB),
         "cpu_percent": (C + "cpu.time", PERCENT), "jit_percent": (C + "jit.time", PERCENT)}) for source in ("dotnet", "jvm", "mono")],
+    "runtimes": [("runtimes", source, {
+        "calls_per_s": (R + "calls.count", 1), "errors_per_s": (R + "calls.errors", 1), "average_ms": (R + "calls.time", R + "calls.count", MS),
+        "exceptions_per_s": (R + "exceptions.count", 1), "collections_per_s": (R + "gc.count", 1), "paused_percent": (R + "gc.pause.time", PERCENT),
+        "waits_per_s": (R + "lock.count", 1), "threads_waiting": (R + "lock.time", S), "alloc_mb_per_s": (R + "alloc.bytes", MB),
+        "cpu_percent": (R + "cpu.time", PERCENT), "jit_percent": (R + "jit.time", PERCENT)}) for source in ("dotnet", "jvm", "mono", "java")],
     "methods": [("methods", "java", {
         "ms_per_s": (J + "method.time", MS), "calls_per_s": (J + "method.count", 1), "errors_per_s": (J + "method.errors", 1),
         "average_ms": (J + "method.time", J + "method.count", MS)})],
     "stacks": [("stacks", "java", {"ms_per_s": (J + "stack.time", MS)})],
 }
+# The same of what is no rate: (metric, scale), or two that are divided; an agent's are texts too.
+AT_END = {
+    "services": (C, {"p50_ms": ("latency.p50", MS), "p95_ms": ("latency.p95", MS), "p99_ms": ("latency.p99", MS), "max_ms": ("latency.max", MS),
+                     "pause_p95_ms": ("gc.pause.p95", MS), "pause_max_ms": ("gc.pause.max", MS), "running": ("instances", 1)}),
+    "runtimes": (R, {"heap_mb": ("heap.used", MB), "heap_committed_mb": ("heap.committed", MB), "heap_percent": ("heap.used", "heap.limit", 0.01),
+                     "resident_mb": ("memory.resident", MB), "resident_percent": ("memory.resident", "memory.limit", 0.01), "pause_max_ms": ("gc.pause.max", MS)}),
+    "agents": (A, {"faults": ("errors", 1), "lost": ("lost", 1), "since": ("since", 1), "peer": ("peer", 1)}),
+}
 
 
 def lives(instance, at):
-    service = instance.split("::")[0].split(",")[0]
-    first, last = LIVES.get(service, (BEGIN, END))
+    first, last = LIVES.get(instance) or LIVES.get(instance.split("::")[0].split(",")[0], (BEGIN, END))
     return first <= at <= last
 
 
@@ -85,7 +118,7 @@ def made(chance):
             for at in range(BEGIN + first, END + 1, each):
                 if not lives(instance, at) or any(a <= at < b for a, b in GAPS) or any(r <= at < r + 130 for r in RESTARTS):
                     continue  # after a restart agents take two minutes to come back
-                since = max([r for r in RESTARTS if r <= at], default=BEGIN)
+                since = max([r for r in [*RESTARTS, *[POD_RESTART] * (instance == POD)] if r <= at], default=BEGIN)
                 last = points[-1][0] if points and points[-1] else None
                 began_anew = last is not None and last < since
                 value = chance.randint(0, most * 20) if began_anew and chance.random() < 0.9 else value + chance.randint(0, most * each)
@@ -94,6 +127,11 @@ def made(chance):
                     marks.pop(0)
                 points.append((at, value))
             series.setdefault(metric, {})[instance] = points
+    for metric, (instances, most, each, first) in LEVELS.items():
+        for instance in instances:
+            series.setdefault(metric, {})[instance] = [(at, chance.choice(STATES) if metric == A + "state" else chance.randint(0, most))
+                for at in range(BEGIN + first, END + 1, each)
+                if lives(instance, at) and not any(a <= at < b for a, b in GAPS) and not any(r <= at < r + 130 for r in RESTARTS)]
     return series
 
 
@@ -106,12 +144,12 @@ def written(folder, series):
         log.pmiSetHostname("made")
         log.pmiSetTimezone("UTC")
         domains, numbers = {}, {}
-        for item, metric in enumerate([*COUNTERS, *GAUGES]):
+        for item, metric in enumerate([*COUNTERS, *LEVELS, *GAUGES]):
             kind, semantics, units, domain = known.get(metric, ("U64", "counter", "nanosec" if metric.endswith("time") else "count", "program"))
             owner = metric.split(".")[1] + domain
             domains.setdefault(owner, pmi.pmiLogImport.pmiInDom(400, 1 + len(domains)))
             log.pmiAddMetric(metric, pmi.pmiLogImport.pmiID(400, 1, item), TYPES[kind], domains[owner], SEMANTICS[semantics], pmapi.pmUnits(*UNITS[units]))
-            for instance in (COUNTERS.get(metric) or GAUGES[metric])[0]:
+            for instance in (COUNTERS.get(metric) or LEVELS.get(metric) or GAUGES[metric])[0]:
                 of = numbers.setdefault(owner, {})
                 if instance in of:
                     continue
@@ -202,7 +240,7 @@ def asked(program, archive, command, begin, end):
         sys.exit(f"{command} {at_text(begin)} {at_text(end)}: status {done.returncode}: {done.stderr}")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return {(r["table"], r["source"], (r["service"] + "::" if r["table"] == "methods" else r["service"] + "," if r["table"] == "stacks" else "")
-             + (r.get("method") or r.get("stack") or r.get("service") or r["program"])): r for r in rows}
+             + (r.get("method") or r.get("stack") or r.get("service") or r.get("runtime") or r["agent"])): r for r in rows}
 
 
 def summary(archive, begin, end):
@@ -232,25 +270,62 @@ def report(archive, begin, end):
     return {head: float(cell) for head, cell in zip(heads, lines[-1].split("|")[1:]) if cell}
 
 
+def levels(archive, end):
+    """{(metric, instance): number or text} that pmrep has at the end of a window."""
+    command = ["pmrep", "-r", "-a", archive, "-S", at_text(end), "-s", "1", "-o", "csv", "-P", "9", "-l", "|", *LEVELS]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    if len(lines) < 2:
+        return {}
+    heads = [re.fullmatch(r"([a-z0-9_.]+)[-[](.*?)]?", head.strip('"')).groups() for head in lines[0].split("|")[1:]]
+    cells = [(head, cell.strip('"')) for head, cell in zip(heads, lines[1].split("|")[1:]) if cell]
+    return {head: cell if catalogue()[head[0]][0] == "STRING" else float(cell) for head, cell in cells}
+
+
+def at_end(ends, archive, series, window, asked_of):
+    """Compares what is no rate."""
+    begin, end = window
+    there = levels(archive, end)
+    for command, (base, columns) in AT_END.items():
+        for (_, source, name), row in asked_of[command].items():
+            full = name if command != "runtimes" else {"java": "profiler"}.get(source, source) + "::" + name
+            for key, (*leaves, scale) in {**columns, **({"state": ("state", 1)} if command == "agents" else {})}.items():
+                expected = [there.get((base + leaf, full)) for leaf in leaves]
+                got, what = row[key], f"{at_text(begin)} {end - begin} s {command} {full} {key}"
+                if None in expected:
+                    # What nobody has there is what was logged last in this time, if anything is told.
+                    newest = [max([p for p in series.get(base + leaf, {}).get(full, []) if p and begin <= p[0] <= end], default=(0, None))[1] for leaf in leaves]
+                    expected = [e if e is not None else n for e, n in zip(expected, newest)] if got is not None else [None]
+                if isinstance(got, str):
+                    ends.add(what, got == str(expected[0]), True, 0)
+                    continue
+                value = None if None in expected else expected[0] / scale if len(leaves) == 1 else expected[0] / expected[1] / scale
+                ends.add(what, got, value, 1e-9)
+
+
 def compare(program, archive, series, window):
     """What a window gives: (comparisons, cells without a value)."""
     begin, end = window
-    true, pmlogsummary, over_more, pmrep, folded = (Compared(name) for name in NAMES)
+    true, pmlogsummary, over_more, pmrep, folded, ends = (Compared(name) for name in NAMES)
     known, empty = catalogue(), 0
     scale = lambda metric: 1e9 if known.get(metric, ("", "", "nanosec" if metric.endswith("time") else "", ""))[2] == "nanosec" else 1
     sums, reports = summary(archive, begin, end), report(archive, begin, end)
+    asked_of = {command: asked(program, archive, command, begin, end) for command in [*COLUMNS, "agents"]}
+    at_end(ends, archive, series, window, asked_of)
     for command, tables in COLUMNS.items():
-        rows = asked(program, archive, command, begin, end)
+        rows = asked_of[command]
         for table, source, columns in tables:
             metrics = sorted({m for column in columns.values() for m in column[:-1]})
             for name in series[metrics[0]]:
                 if command == "services" and RUNTIMES.get(name, "java") != source:
                     continue
-                row = rows.get((table, source, name))
+                of_source, _, rest = name.partition("::")
+                if command == "runtimes" and {"profiler": "java"}.get(of_source, of_source) != source:
+                    continue
+                row = rows.get((table, source, rest if command == "runtimes" else name))
                 of = {m: truth(series[m][name], begin, end) for m in metrics}
                 rate = {m: gained / seconds if seconds else None for m, (gained, seconds) in of.items()}
                 # Who has nothing in the window has no row.
-                if row is None and command != "services" and not rate[columns["ms_per_s"][0]]:
+                if row is None and command not in ("services", "runtimes") and not rate[columns["ms_per_s"][0]]:
                     continue
                 for key, column in columns.items():
                     got, what = row and row.get(key), f"{at_text(begin)} {end - begin} s {name} {key}"
@@ -271,7 +346,7 @@ def compare(program, archive, series, window):
     lines = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
     for name, points in series[J + "stack.time"].items():
         folded.add(f"{at_text(begin)} {end - begin} s {name}", float(lines.get(name.replace(",", ";"), 0)), truth(points, begin, end)[0] / 1000, 0.51)
-    return [true, pmlogsummary, over_more, pmrep, folded], empty
+    return [true, pmlogsummary, over_more, pmrep, folded, ends], empty
 
 
 def main():

@@ -21,7 +21,7 @@ COMMANDS = [
 ]
 KNOWN = {name.split()[0]: name for name, _ in COMMANDS}
 # Options by commands, and those of a source. The rest, -h, -a, -V and -?, are everybody's.
-OF = {"j": ["agents", "services", "runtimes", "methods", "stacks", "traces", "trace", "events"], "k": ["methods", "stacks"],
+OF = {"j": ["agents", "services", "runtimes", "methods", "stacks", "folded", "traces", "trace", "events", "page"], "k": ["methods", "stacks"],
       "n": ["agents", "services", "runtimes", "methods", "stacks", "folded", "traces", "events"], "e": ["traces"], "x": ["events"], "f": ["events"], "p": ["page"],
       "t": ["services", "runtimes", "methods", "stacks", "traces", "trace", "top", "events"]}
 LIVE, ARCHIVE = "tfx", "ASTOzZ"
@@ -56,7 +56,7 @@ class Options(pmapi.pmOptions):
         self.pmSetLongOptionVersion()
         self.pmSetLongOptionHelp()
         self.pmSetLongOptionHeader("Options of commands")
-        self.pmSetLongOption("json", 0, "j", "", "tables as lines of JSON")
+        self.pmSetLongOption("json", 0, "j", "", "lines of JSON")
         self.pmSetLongOption("total", 0, "k", "", "methods, stacks: since they are counted, not a second")
         self.pmSetLongOption("failed", 0, "e", "", "traces: those that failed, the newest first")
         self.pmSetLongOption("rows", 1, "n", "N", "at most N rows, or the newest N event records")

@@ -8,17 +8,18 @@ import urllib.parse
 from pcp import pmapi
 
 from .past import filled
+from .table import to_json
 from .trouble import Trouble
 
 
-def page(host, proxy, files, data=None):
+def page(host, proxy, files, as_json, data=None):
     """Prints the address of a page for a browser; `files` has the place where it is written. data: of an archive, which is in the page then."""
     share, pmdas = (pmapi.pmContext.pmGetConfig(name) for name in ("PCP_SHARE_DIR", "PCP_PMDAS_DIR"))
     installed = os.path.join(share, "apm", "apm.html")
     program = os.environ.get("APM_PMDA") or os.path.join(pmdas, "apm", "pmdaapm")
     query = {"proxy": proxy, "hostspec": host or "local:"} if proxy else asked_there(host)
     if not files and data is None and os.path.isfile(installed):
-        return print(address(installed) + "?" + urllib.parse.urlencode(query, safe=":/"))
+        return told(address(installed) + "?" + urllib.parse.urlencode(query, safe=":/"), as_json)
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     path = os.path.abspath(files[0] if files else os.path.join(cache, "pmdaapm", "apm.html" if data is None else "archive.html"))
     try:
@@ -40,7 +41,12 @@ def page(host, proxy, files, data=None):
         raise Trouble(f"{e.filename or path}: {e.strerror}" + (": make its directory first" if isinstance(e, FileNotFoundError) else "")) from None
     except subprocess.CalledProcessError as e:
         raise Trouble(f"{program} --page makes no page (status {e.returncode})") from None
-    return print(address(path) + rest)
+    return told(address(path) + rest, as_json)
+
+
+def told(where, as_json):
+    """Prints the address of the page."""
+    print(to_json({"page": where}) if as_json else where)
 
 
 def asked_there(host):

@@ -4,19 +4,25 @@ import fnmatch
 import sys
 
 from . import runtimes
-from .table import Table, at_text, shown
+from .table import Table, at_text, shown, to_json
 from .trouble import Trouble
 
 MILLI = 1e6
 
 
+# Why a table of a host at work may be empty.
+NONE = dict.fromkeys(("methods", "stacks"), "the profiles of the agents are off, or nothing has run: run it again, with a longer -t, or with --total")
+
+
 def show(reader, command, pattern, rows, as_json):
     """Prints the tables of a command."""
     if command == "folded":
-        return folded(reader, pattern, rows)
+        return folded(reader, pattern, rows, as_json)
     tables = {"agents": agents, "services": services, "runtimes": processes, "methods": methods, "stacks": stacks}[command](reader, pattern, rows)
     if not any(table.rows for table in tables):
         exists(reader, command, pattern)
+        if not reader.archive:
+            print(f"pcp-apm: no {command} yet: " + NONE.get(command, "nothing is connected, or nothing is to be read here (docs/setup)"), file=sys.stderr)
     if reader.archive and not as_json:
         print(reader.heading(), end="\n\n")
     for number, table in enumerate(tables):
@@ -134,7 +140,7 @@ def stacks(reader, pattern, rows):
     return timed(b, [table])
 
 
-def folded(reader, pattern, rows):
+def folded(reader, pattern, rows, as_json):
     """All that has been counted; between -S and -T of an archive what was added."""
     metrics = [metric for _, metric in STACKS]
     if reader.archive:
@@ -144,7 +150,8 @@ def folded(reader, pattern, rows):
         found = [pair for metric in metrics for pair in sample.of.get(metric, {}).items()]
     lines = [(name, round(ns / 1000)) for name, ns in found if ns and ns >= 500 and fnmatch.fnmatch(name.split(",")[0], pattern)]
     for name, us in sorted(lines, key=lambda line: (-line[1], line[0]))[:rows]:
-        print(shown(name).replace(";", ":").replace(",", ";"), us)
+        stack = name.replace(";", ":").replace(",", ";")
+        print(to_json({"table": "folded", "stack": stack, "us": us}) if as_json else f"{shown(stack)} {us}")
     if not lines:
         exists(reader, "folded", pattern)
         print("pcp-apm: no stacks: the profiles of the agents are off, or nothing has run", file=sys.stderr)
