@@ -38,7 +38,7 @@ impl Scene {
         let store = Recorded::new(&Jvm::TABLE);
         let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
         let mut live = Live::new(host, store.maker(), charge);
-        live.configure(&["*".to_owned()]);
+        live.configure(&["*".to_owned()], true);
         Self { finder, live, store }
     }
 
