@@ -77,7 +77,7 @@ fn sized(body: &[u8]) -> Vec<u8> {
 }
 
 /// An element of metadata: its attributes are those that are not empty.
-struct Element(&'static str, Vec<(&'static str, String)>, Vec<Element>);
+struct Element(&'static str, Vec<(&'static str, String)>, Vec<Self>);
 
 impl Element {
     fn encode(&self, strings: &mut Vec<String>) -> Vec<u8> {

@@ -21,7 +21,10 @@ use rustix::net::{
 use rustix::process::{
     Gid, Pid, PidfdFlags, Signal, Uid, getegid, geteuid, pidfd_open, pidfd_send_signal,
 };
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups, set_thread_res_gid,
+    set_thread_res_uid,
+};
 
 use super::locate::locate;
 use super::region::loaded;
@@ -228,7 +231,7 @@ impl Door {
         sleep(length);
         said(&self.command(&stop(&name, &path))?, "Stopped recording")?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(&self.tmp, folder.file(), flags, Mode::empty())
+        let file = openat(&folder.dir, RECORDING, flags, Mode::empty())
             .map_err(|e| format!("its recording cannot be opened: {e}"))?;
         let stat = fstat(&file).map_err(|e| e.to_string())?;
         let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
@@ -248,40 +251,39 @@ impl Door {
 struct Folder<'d> {
     tmp: &'d OwnedFd,
     name: String,
+    /// What was made, whatever has its name by now.
+    dir: OwnedFd,
 }
 
 impl<'d> Folder<'d> {
     fn make(door: &'d Door) -> Result<Self, String> {
         let name = format!(".pmdaapm-{}-{}", door.target.inner_pid, door.target.start);
-        let folder = Self { tmp: &door.tmp, name };
-        let made = mkdirat(folder.tmp, &folder.name, PRIVATE);
-        let made = match made {
+        let tmp = &door.tmp;
+        let made = match mkdirat(tmp, &name, PRIVATE) {
             // A PMDA that was ended has left it behind.
             Err(Errno::EXIST) => {
-                folder.remove();
-                mkdirat(folder.tmp, &folder.name, PRIVATE)
+                drop(Self::opened(tmp, name.clone()));
+                mkdirat(tmp, &name, PRIVATE)
             }
             made => made,
         };
-        match made {
-            Ok(()) => Ok(folder),
-            Err(e) => Err(format!("/tmp/{} cannot be made: {e}", folder.name)),
-        }
+        let failed = |e| format!("/tmp/{name} cannot be made: {e}");
+        made.map_err(failed)?;
+        Self::opened(tmp, name.clone()).map_err(failed)
     }
 
-    fn file(&self) -> String {
-        format!("{}/{RECORDING}", self.name)
-    }
-
-    fn remove(&self) {
-        let _ = unlinkat(self.tmp, self.file(), AtFlags::empty());
-        let _ = unlinkat(self.tmp, &self.name, AtFlags::REMOVEDIR);
+    /// No link leads out of it.
+    fn opened(tmp: &'d OwnedFd, name: String) -> Result<Self, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = openat(tmp, &name, flags, Mode::empty())?;
+        Ok(Self { tmp, name, dir })
     }
 }
 
 impl Drop for Folder<'_> {
     fn drop(&mut self) {
-        self.remove();
+        let _ = unlinkat(&self.dir, RECORDING, AtFlags::empty());
+        let _ = unlinkat(self.tmp, &self.name, AtFlags::REMOVEDIR);
     }
 }
 
@@ -320,18 +322,22 @@ impl Status {
         Some(Self { user: (id("Uid:")?, id("Gid:")?), catches: caught & QUIT != 0 })
     }
 
-    /// Gives this thread the ids of the process, whatever it may have been.
+    /// Gives this thread the ids of the process, and takes what it may do beyond them away: also from root, whose
+    /// JVM may be in a container.
     fn become_user(self) -> Result<(), String> {
         let (uid, gid) = (Uid::from_raw(self.user.0), Gid::from_raw(self.user.1));
-        if geteuid() == uid && getegid() == gid {
-            return Ok(());
+        if geteuid() != uid || getegid() != gid {
+            let taken = set_thread_groups(&[])
+                .and_then(|()| set_thread_res_gid(gid, gid, gid))
+                .and_then(|()| set_thread_res_uid(uid, uid, uid));
+            taken.map_err(|_| {
+                let user = self.user.0;
+                format!("only root and user {user} may ask it: run the PMDA as one of them")
+            })?;
         }
-        let taken = set_thread_groups(&[])
-            .and_then(|()| set_thread_res_gid(gid, gid, gid))
-            .and_then(|()| set_thread_res_uid(uid, uid, uid));
-        taken.map_err(|_| {
-            format!("only root and user {} may ask it: run the PMDA as one of them", self.user.0)
-        })
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets).map_err(|e| format!("capabilities cannot be laid down: {e}"))
     }
 }
 
