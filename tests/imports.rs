@@ -259,7 +259,7 @@ fn a_source_names_no_other_source() {
 #[test]
 fn links_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for name in ["ctf", "pcp-event", "pcp-sys", "pmda"] {
+    for name in ["ctf", "jfr", "pcp-event", "pcp-sys", "pmda"] {
         for file in ["LICENSE-APACHE", "LICENSE-MIT"] {
             let path = root.join("crates").join(name).join(file);
             assert!(path.is_file(), "{} leads nowhere", path.display());

@@ -15,6 +15,9 @@ crate::section! {
 
     /// JVMs that have no file of performance data, as with -XX:+PerfDisableSharedMem, are read from their memory: as root, or with CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE.
     memory: bool = false, "false", "true or false";
+
+    /// A JVM may be asked by pmstore(1) for its classes, its threads and a recording (`apm.jvm.control.*`): as root, or as the user of the JVM.
+    attach: bool = false, "false", "true or false";
 }
 
 impl Config {
@@ -25,7 +28,8 @@ impl Config {
             (true, names) => {
                 let memory =
                     if self.memory { "; reads those without a file from memory" } else { "" };
-                format!("looks for processes {}{memory}", names.join(", "))
+                let attach = if self.attach { "; takes requests (control.*)" } else { "" };
+                format!("looks for processes {}{memory}{attach}", names.join(", "))
             }
         }]
     }

@@ -51,3 +51,40 @@ pub(crate) const MEMORY_TIME: Duration = Duration::from_millis(500);
 /// Readings after which a process is unread whose memory is gone: it has ended, or executes another program, and
 /// is found so.
 pub(crate) const LOST: u8 = 10;
+/// Rows of a process in a table of classes: the memory of most programs is in fewer.
+pub(crate) const CLASSES: usize = 200;
+/// Threads in deadlocks that are named.
+pub(crate) const DEADLOCKED: usize = 8;
+/// Bytes of the name of a thread.
+pub(crate) const THREAD: usize = 128;
+/// Bytes of the name of a class or method.
+pub(crate) const METHOD: usize = 512;
+/// Stacks, and methods, of one process's recordings with a row of their own.
+pub(crate) const ROWS_OF_PROFILE: usize = 500;
+/// Different stacks of a recording; what has no room is `other`.
+pub(crate) const STACKS: usize = 16_384;
+/// Frames of a stack: the JVM takes 64 unless it is told to take more.
+pub(crate) const FRAMES: usize = 256;
+/// Bytes of a stack's name; longer ones lose their outermost frames.
+pub(crate) const STACK_NAME: usize = 1500;
+/// Records of each kind that a recording makes, and collections whose pauses are kept.
+pub(crate) const RECORDS: usize = 1000;
+/// Pauses of a collection that are told.
+pub(crate) const PHASES: usize = 16;
+/// Bytes of a text of a record.
+pub(crate) const MESSAGE: usize = 4 << 10;
+/// Age that a process must have before it is asked to open its door: HotSpot catches SIGQUIT from its start on, but
+/// one that is just starting may execute another program.
+pub(crate) const ATTACH_AGE: Duration = Duration::from_secs(3);
+/// Time in which the door must be open. JVMs take 10 to 40 ms.
+pub(crate) const DOOR: Duration = Duration::from_secs(5);
+/// Time between two looks at what a process does.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+/// Time that the answer to a command may take: a histogram of a large heap takes many seconds.
+pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Bytes of an answer; the rest of a longer one is not read. A dump of 1,000 threads has some 2 MB.
+pub(crate) const ANSWER: usize = 16 << 20;
+/// Bytes of a recording. It is told to keep 24 MB.
+pub(crate) const RECORDING: u64 = 64 << 20;
+/// Time after which a request is given up. It goes on in its thread, and no other is begun until that has ended.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(200);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::metrics::Request;
 use super::rows::{Rows, SYSTEM, USER};
 use super::state::{Collector, Facts, Figures, Longest, Reader, Reading, Who};
 use super::wire::Refusal;
@@ -157,6 +158,36 @@ impl Meter {
     /// Processor time of the process, user and system, in ns.
     pub(crate) const fn processor_time(&self) -> Option<(u64, u64)> {
         self.cpu
+    }
+
+    /// The instance.
+    pub(crate) fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    /// It is HotSpot: its performance data is read.
+    pub(crate) fn is_read(&self) -> bool {
+        self.state.stage == Stage::Read
+    }
+
+    /// Whether it can be asked this.
+    ///
+    /// # Errors
+    /// Why not, in words for the answer.
+    pub(crate) fn can(&self, request: Request) -> Result<(), String> {
+        let facts = self.reader.facts();
+        let release = facts.and_then(|facts| facts.release);
+        let needs = request.needs();
+        if release.is_none_or(|release| release < needs) {
+            return Err(format!("refused: it takes JDK {needs} or later"));
+        }
+        // With +DisableAttachMechanism it would print its threads to its standard output.
+        if facts.is_none_or(|facts| !facts.takes_requests) {
+            return Err(
+                "refused: the JVM takes no requests (-XX:+DisableAttachMechanism)".to_owned()
+            );
+        }
+        Ok(())
     }
 
     /// How far reading has come.

@@ -9,7 +9,7 @@
 //!
 //! Everything that is read is hostile: nothing here panics, and what is kept of a process is bounded by
 //! [`limits`]. Nothing is sent to a process, and its file is neither mapped nor locked: it goes on as
-//! if nobody looked.
+//! if nobody looked. Only with `jvm.attach`, and when a user asks, one is asked for more ([`request`]).
 
 // Without the agent nobody reads a region.
 #![cfg_attr(
@@ -24,6 +24,7 @@ mod io;
 mod limits;
 mod meter;
 mod metrics;
+mod request;
 mod rows;
 mod state;
 #[cfg(fuzzing)]
@@ -49,7 +50,12 @@ impl Source for Jvm {
         example: "shop:1234",
         metrics: metrics::METRICS,
         row_metrics: metrics::ROW_METRICS,
+        controls: metrics::CONTROLS,
+        events: metrics::EVENT_KINDS,
         tables: metrics::TABLES,
+        params: metrics::PARAMS,
+        not_logged: &["histogram", "threads.by_state"],
+        stacks: &["profile.stacks", "profile.methods"],
         runtime: metrics::RUNTIME,
         service: metrics::SERVICE,
         runtime_label: "jvm",

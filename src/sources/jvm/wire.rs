@@ -267,7 +267,7 @@ counters! {
     LastCause "sun.gc.lastCause", MetaspaceCapacity "sun.gc.metaspace.capacity",
     MetaspaceUsed "sun.gc.metaspace.used", PolicyName "sun.gc.policy.name",
     Frequency "sun.os.hrt.frequency", Contended "sun.rt._sync_ContendedLockAttempts",
-    Command "sun.rt.javaCommand", SafepointSyncTime "sun.rt.safepointSyncTime",
+    Command "sun.rt.javaCommand", Capabilities "sun.rt.jvmCapabilities", SafepointSyncTime "sun.rt.safepointSyncTime",
     SafepointTime "sun.rt.safepointTime", Safepoints "sun.rt.safepoints",
     GcCpuTime "sun.threads.total_gc_cpu_time", VmOperationTime "sun.threads.vmOperationTime",
 }

@@ -40,7 +40,7 @@ impl Scene {
         let memory = Arc::new(Memory::default());
         let charge = Charge::new(Arc::clone(&memory), Purpose::Definitions);
         let mut live = Live::new(host, store.maker(), charge);
-        live.configure(&["*".to_owned()]);
+        live.configure(&["*".to_owned()], true);
         Self { finder, live, store, memory }
     }
 

@@ -5,16 +5,20 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::attach::Target;
+use super::desk::{Desk, Done};
 use super::finder::{Access, Found};
 use super::region::Region;
 use crate::clock::now;
-use crate::contract::{Peer, PeerMaker};
+use crate::contract::{Control, Peer, PeerMaker};
 use crate::host::{
     Aside, Host, Mapped, ProcDir, Program, Taken, Usage, cgroup_limits, most_files, open_files,
     usage,
 };
-use crate::model::{Charge, Departure, HeapSize};
+use crate::model::{Charge, ControlId, Departure, HeapSize};
 use crate::sources::jvm::meter::{Meter, Stage, State};
+use crate::sources::jvm::metrics::Request;
+use crate::sources::jvm::request::reset;
 use crate::sources::jvm::state::Who;
 use crate::sources::jvm::{limits, metrics as m};
 use crate::store::LogThrottle;
@@ -49,6 +53,7 @@ struct Means {
     buffer: Vec<u8>,
     /// Reads the memory of processes.
     aside: Aside,
+    desk: Desk,
 }
 
 #[derive(Default)]
@@ -78,15 +83,17 @@ impl Live {
     pub(super) fn new(host: Arc<Host>, maker: PeerMaker, charge: Charge) -> Self {
         let (patterns, buffer) = (Vec::new(), Vec::new());
         let aside = Aside::new(limits::MEMORY_TIME);
-        let means = Means { host, maker, patterns, buffer, aside };
+        let desk = Desk::default();
+        let means = Means { host, maker, patterns, buffer, aside, desk };
         let (read, turned_away, full) = <_>::default();
         Self { read, turned_away, full, charge, means }
     }
 
     /// Names of processes that are wanted. A known process that is no longer wanted stays an
     /// instance.
-    pub(super) fn configure(&mut self, patterns: &[String]) {
+    pub(super) fn configure(&mut self, patterns: &[String], attach: bool) {
         self.means.patterns = patterns.to_vec();
+        self.means.desk.is_open = attach;
     }
 
     /// Applies reports of the finder.
@@ -183,6 +190,18 @@ impl Live {
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
         self.read.values_mut().for_each(|process| process.tick(&mut self.means));
+        if let Some(Done { pid, start, control, outcome }) = self.means.desk.done()
+            && let Some(process) = self.read.get_mut(&pid)
+            && process.meter.who().start == start
+            && let Some(peer) = &mut process.peer
+        {
+            let text = match outcome {
+                Ok(found) => found.show(process.meter.instance(), peer),
+                Err(why) => format!("failed: {why}"),
+            };
+            peer.answer(control, text);
+            peer.flush();
+        }
         let buffer = &mut self.means.buffer;
         // One that is large is seldom read.
         buffer.shrink_to(limits::LARGE);
@@ -269,7 +288,43 @@ impl Process {
         }
         self.meter.tick(peer);
         self.ticks = self.ticks.wrapping_add(1);
-        peer.flush();
+        self.requests(means);
+        self.peer.iter_mut().for_each(Peer::flush);
+    }
+
+    /// Does what users have asked for, or says why not.
+    fn requests(&mut self, means: &mut Means) {
+        for request in self.peer.as_mut().map(Peer::requests).unwrap_or_default() {
+            let Control::Request(control, text) = request else { continue };
+            let answer = match Request::parse(control, &text) {
+                Ok(Request::Reset) => self.peer.as_mut().map(reset).unwrap_or_default(),
+                Ok(request) => match self.begin(control, request, means) {
+                    Ok(()) => "running".to_owned(),
+                    Err(why) => why,
+                },
+                Err(why) => why,
+            };
+            self.peer.iter_mut().for_each(|peer| peer.answer(control, answer.clone()));
+        }
+    }
+
+    fn begin(
+        &self,
+        control: ControlId,
+        request: Request,
+        Means { host, desk, .. }: &mut Means,
+    ) -> Result<(), String> {
+        if !desk.is_open {
+            return Err("refused: set attach = true in section [jvm] of apm.toml".to_owned());
+        }
+        // Only what has HotSpot's performance data is HotSpot.
+        let Some(region) = self.region.as_ref().filter(|_| self.meter.is_read()) else {
+            return Err("refused: only a process that is read is asked (session.reason)".to_owned());
+        };
+        self.meter.can(request)?;
+        let who = self.meter.who();
+        let (pid, start, inner_pid, mapped) = (who.pid, who.start, who.inner_pid, region.mapped);
+        desk.begin((control, request), Target { pid, start, inner_pid, mapped }, host)
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.

@@ -1,5 +1,7 @@
 //! Finds the JVMs of this host, and reads their performance data once a second.
 
+mod attach;
+mod desk;
 mod finder;
 mod live;
 mod locate;
@@ -141,7 +143,7 @@ impl Task {
         self.finder.read_memory(config.memory);
         self.finder.activate(config.discover);
         let Some(live) = self.live.here() else { return };
-        live.configure(&config.processes);
+        live.configure(&config.processes, config.attach);
         if !config.discover {
             live.end("jvm.discover is false");
         }

@@ -104,6 +104,8 @@ pub(crate) struct Facts {
     pub(crate) names: Names,
     /// What is needed for its names and labels is there: it comes a moment after the region is ready.
     pub(crate) is_complete: bool,
+    /// It answers requests by the attach protocol.
+    pub(crate) takes_requests: bool,
     /// Ticks a second, above 0. `None`: no times can be told.
     pub(super) frequency: Option<u64>,
 }
@@ -133,6 +135,9 @@ impl Facts {
                 && [Counter::Version, Counter::Command, Counter::VmArgs]
                     .iter()
                     .all(|counter| values.text(*counter).is_some()),
+            takes_requests: values
+                .text(Counter::Capabilities)
+                .is_some_and(|able| able.starts_with(b"1")),
             frequency: values.count(Counter::Frequency).filter(|&hertz| hertz > 0),
         }
     }

@@ -1,6 +1,11 @@
-//! The metrics and tables of JVMs (docs/metrics.md, `apm.jvm.*`), and what they are called in every source. Archives
-//! contain the ids, so these never change.
+//! The metrics, tables, events, parameters and controls of JVMs (docs/metrics.md, `apm.jvm.*`), and what they are
+//! called in every source. Archives contain the ids, so these never change.
 
+mod events;
+
+pub(crate) use events::*;
+
+use super::limits;
 use crate::catalogue::{InDomDef, Part, RollUp, ServiceOf, ServiceSum, Services, TableDef};
 use crate::model::{Leaf, RowItem, TableId};
 use crate::{listed, peer_metrics, row_metrics};
@@ -125,6 +130,16 @@ peer_metrics! {
         "Descriptors, by /proc: files, sockets, pipes.";
     FILES_LIMIT 71 "files.limit" U64 Instant Count Cell "Most files that the process may have open"
         "The soft limit (ulimit -n). Where files.open comes near to it, connections fail.";
+    DEADLOCKED 80 "threads.deadlocked" U32 Instant Count Cell "Threads that wait for each other for ever"
+        "As of the last control.threads; no value before.";
+    SAMPLES 81 "profile.samples" U64 Counter Count Cell "Samples of stacks"
+        "Sum over all recordings (control.profile).";
+    BURSTS 82 "profile.bursts" U64 Counter Count Cell "Recordings"
+        "Recordings of Flight Recorder that were read.";
+    THROWABLES 83 "profile.throwables" U64 Instant Count Cell "Exceptions and errors made since the start"
+        "By the JVM's own count, as of the end of the last recording; also those that were caught.";
+    MISSED 84 "records.missed" U64 Counter Count Cell "Events of recordings without a record"
+        "Each recording has at most 1000 records of each kind.";
 }
 
 /// The rows of a process.
@@ -167,6 +182,26 @@ listed! {
         "One instance for each name that JVMs have, without the process id. It stays when its processes have gone, so its counters go on over \
          restarts. Those with most processor time in the last minutes have instances, what the others add is in the instance other."
     ) };
+    /// Classes of a process.
+    CLASS_ROWS = TableDef { per_peer: limits::CLASSES, ..rows("class", (95, CLUSTER + 6), CLASS_BYTES,
+        "Classes of JVMs",
+        "PROCESS::PACKAGE.CLASS: the 200 classes whose objects take most memory, as of the last control.histogram. Arrays end in []."
+    ) };
+    /// States of the threads of a process.
+    STATES = rows("thread_state", (96, CLUSTER + 7), STATE_THREADS,
+        "States of threads of JVMs",
+        "PROCESS::new, runnable, blocked, waiting, timed_waiting, terminated, as of the last control.threads."
+    );
+    /// Stacks of recordings.
+    STACKS = TableDef { max: 16384, per_peer: limits::ROWS_OF_PROFILE, ..rows("stack", (97, CLUSTER + 8), STACK_SAMPLES,
+        "Stacks of Java methods",
+        "One instance for each stack of Java methods of each process: PROCESS::PACKAGE.CLASS.METHOD,PACKAGE.CLASS.METHOD, outermost first, parted by commas, as flame graphs want it. A process's 500 with most samples in the last minutes have instances, what its others add is in PROCESS::other, until control.profile is told to reset."
+    ) };
+    /// Methods of recordings.
+    METHODS = TableDef { max: 16384, per_peer: limits::ROWS_OF_PROFILE, ..rows("method", (98, CLUSTER + 9), METHOD_SELF,
+        "Methods in recordings of JVMs",
+        "One instance for each method in samples of each process: PROCESS::PACKAGE.CLASS.METHOD. A process's 500 with most samples in the last minutes have instances, what its others add is in PROCESS::other, until control.profile is told to reset."
+    ) };
 }
 
 row_metrics! {
@@ -186,6 +221,12 @@ row_metrics! {
     SERVICE_JIT SERVICES 7 "service.jit.time" U64 Counter Nanoseconds "Time to compile methods of the service" "Of all its processes, as apm.jvm.jit.time.";
     SERVICE_LOCKS SERVICES 8 "service.lock.contention.count" U64 Counter Count "Waits for monitors of the service" "Of all its processes, as apm.jvm.lock.contention.count.";
     SERVICE_CPU SERVICES 9 "service.cpu.time" U64 Counter Nanoseconds "Processor time of the service" "Of all its processes, user and system, while this PMDA knew them.";
+    CLASS_BYTES CLASS_ROWS 0 "histogram.bytes" U64 Instant Bytes "Memory of objects by class" "As of the last control.histogram. What objects refer to is not part of it.";
+    CLASS_OBJECTS CLASS_ROWS 1 "histogram.objects" U64 Instant Count "Objects by class" "As of the last control.histogram.";
+    STATE_THREADS STATES 0 "threads.by_state" U64 Instant Count "Threads by state" "As of the last control.threads. runnable threads run, wait for a processor, or wait in native code.";
+    STACK_SAMPLES STACKS 0 "profile.stacks" U64 Counter Count "Samples by stack" "Each 20 ms the JVM samples up to 5 threads that run Java code, fewer if the machine is busy: shares are right, a sample is no measure of time. On request only (control.profile); sums of all recordings since the process was first read, or since control.profile was told to reset.";
+    METHOD_SELF METHODS 0 "profile.methods.self" U64 Counter Count "Samples of the method itself" "From the same samples as profile.stacks.";
+    METHOD_TOTAL METHODS 1 "profile.methods.total" U64 Counter Count "Samples of the method and what it called" "From the same samples as profile.stacks; of a recursive method once a sample.";
 }
 
 /// `apm.runtime`.
@@ -245,8 +286,9 @@ mod tests {
 
     #[test]
     fn every_metric_has_help() {
-        for m in METRICS.iter().chain(ROW_METRICS) {
-            let (name, oneline, help) = (m.name, m.oneline, m.help);
+        let metrics = METRICS.iter().chain(ROW_METRICS).map(|m| (m.name, m.oneline, m.help));
+        let controls = CONTROLS.iter().map(|c| (c.name, c.oneline, c.help));
+        for (name, oneline, help) in metrics.chain(controls) {
             assert!(
                 (10..80).contains(&oneline.len()) && help.len() > 20 && !oneline.ends_with('.'),
                 "{name}"

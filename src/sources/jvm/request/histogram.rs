@@ -1,0 +1,88 @@
+//! `GC.class_histogram`: the classes whose objects take most memory.
+
+use super::super::{limits, metrics as m};
+use crate::contract::Peer;
+use crate::meter::clean;
+
+/// The classes with most bytes, and the sums of all.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Histogram {
+    /// Name, objects, bytes.
+    rows: Vec<(String, u64, u64)>,
+    classes: usize,
+    objects: u64,
+    bytes: u64,
+}
+
+impl Histogram {
+    /// Reads lines `NUMBER: OBJECTS BYTES CLASS (MODULE)`, those with most bytes first.
+    pub(super) fn read(answer: &[u8]) -> Result<Self, String> {
+        let mut found = Self::default();
+        for line in answer.split(|&b| b == b'\n').filter_map(|line| std::str::from_utf8(line).ok())
+        {
+            let mut words = line.split_ascii_whitespace();
+            let is_row = words.next().and_then(|word| word.strip_suffix(':'));
+            if is_row.is_none_or(|number| number.parse::<u64>().is_err()) {
+                continue;
+            }
+            let mut number = || words.next()?.parse::<u64>().ok();
+            let (Some(objects), Some(bytes)) = (number(), number()) else { continue };
+            let Some(class) = words.next() else { continue };
+            found.classes += 1;
+            found.objects = found.objects.saturating_add(objects);
+            found.bytes = found.bytes.saturating_add(bytes);
+            let name = clean(&readable(class), limits::METHOD);
+            // Two class loaders may have a class of one name.
+            let known = found.rows.iter_mut().find(|(known, ..)| *known == name);
+            if let Some((_, all, size)) = known {
+                *all = all.saturating_add(objects);
+                *size = size.saturating_add(bytes);
+            } else if found.rows.len() < limits::CLASSES {
+                found.rows.push((name, objects, bytes));
+            }
+        }
+        if found.classes == 0 { Err("its answer has no classes".to_owned()) } else { Ok(found) }
+    }
+
+    /// Shows it in the place of the one before.
+    pub(super) fn show(&self, instance: &str, peer: &mut Peer) -> String {
+        peer.forget_rows(m::CLASS_ROWS);
+        for (slot, (class, objects, bytes)) in (0..).zip(&self.rows) {
+            peer.row_of_process(m::CLASS_ROWS, slot, instance, ("class", class));
+            peer.row_set(slot, m::CLASS_OBJECTS, *objects);
+            peer.row_set(slot, m::CLASS_BYTES, *bytes);
+        }
+        let Self { rows, classes, objects, bytes } = self;
+        let shown = rows.len();
+        format!(
+            "done: {objects} objects of {classes} classes, {bytes} bytes; {shown} classes have rows"
+        )
+    }
+}
+
+/// `java.lang.String[]` for `[Ljava.lang.String;`.
+fn readable(class: &str) -> String {
+    let element = class.trim_start_matches('[');
+    let dimensions = class.len() - element.len();
+    let object = element.strip_prefix('L').and_then(|name| name.strip_suffix(';'));
+    let name = match (dimensions, element) {
+        (0, name) => name,
+        (_, "B") => "byte",
+        (_, "C") => "char",
+        (_, "D") => "double",
+        (_, "F") => "float",
+        (_, "I") => "int",
+        (_, "J") => "long",
+        (_, "S") => "short",
+        (_, "Z") => "boolean",
+        (_, name) => object.unwrap_or(name),
+    };
+    [name, &"[]".repeat(dimensions.min(255))].concat()
+}
+
+#[cfg(test)]
+impl Histogram {
+    pub(super) const fn rows_and_classes(&self) -> (usize, usize) {
+        (self.rows.len(), self.classes)
+    }
+}
