@@ -19,7 +19,8 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
 };
 use rustix::process::{
-    Gid, Pid, PidfdFlags, Signal, Uid, getegid, geteuid, pidfd_open, pidfd_send_signal,
+    Gid, Pid, PidfdFlags, Signal, Uid, getegid, geteuid, getgid, getuid, pidfd_open,
+    pidfd_send_signal,
 };
 use rustix::thread::{
     CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups, set_thread_res_gid,
@@ -327,9 +328,11 @@ impl Status {
     fn become_user(self) -> Result<(), String> {
         let (uid, gid) = (Uid::from_raw(self.user.0), Gid::from_raw(self.user.1));
         if geteuid() != uid || getegid() != gid {
+            // The effective ids count for files, sockets and what is signalled; by the others the user could end
+            // this thread, and with it the PMDA.
             let taken = set_thread_groups(&[])
-                .and_then(|()| set_thread_res_gid(gid, gid, gid))
-                .and_then(|()| set_thread_res_uid(uid, uid, uid));
+                .and_then(|()| set_thread_res_gid(getgid(), gid, getgid()))
+                .and_then(|()| set_thread_res_uid(getuid(), uid, getuid()));
             taken.map_err(|_| {
                 let user = self.user.0;
                 format!("only root and user {user} may ask it: run the PMDA as one of them")
