@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(HERE.parent / "rules"), str(HERE.parent / "cli/pcp_apm")]
+sys.path[:0] = [str(HERE.parent / "rules"), str(HERE.parent / "dashboards"), str(HERE.parent / "cli/pcp_apm")]
 
 import columns  # noqa: E402
 import for_page as rules  # noqa: E402

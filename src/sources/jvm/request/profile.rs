@@ -8,7 +8,8 @@ use jfr::{Chunk, Collection, Enter, Key, Known, Names, Pause, Stack, Thrown, kno
 
 use super::super::{limits, metrics as m};
 use crate::catalogue::OTHER;
-use crate::contract::{EventParam, Peer};
+use crate::contract::Peer;
+use crate::events::flags::POINT;
 use crate::meter::{clean, folded};
 use crate::model::{EventKindId, ParamItem, RowItem, Stamp, TableId, cut};
 
@@ -151,10 +152,10 @@ impl Profile {
         }
         peer.show(m::THROWABLES, self.throwables);
         for Record { kind, time, numbers, texts } in &self.records {
-            let numbers = numbers.iter().map(|(item, value)| EventParam::number(*item, *value));
-            let texts = texts.iter().map(|(item, text)| EventParam::text(*item, text));
-            let params: Vec<_> = numbers.chain(texts).collect();
-            peer.event(*kind, Stamp::from_nanos((*time).into()), 0, &params);
+            peer.record(*kind, Stamp::from_nanos((*time).into()), POINT, |record| {
+                numbers.iter().for_each(|(item, value)| record.number(*item, *value));
+                texts.iter().for_each(|(item, text)| record.text(*item, text));
+            });
         }
         let count = |kind: EventKindId| self.made.get(kind.index()).copied().unwrap_or(0);
         let missed = match self.missed {
