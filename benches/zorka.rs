@@ -92,6 +92,7 @@ impl Agent {
         let request = Request {
             connection: ConnectionId(1),
             from: SocketAddr::from(([127, 0, 0, 1], 40_000)),
+            to: SocketAddr::from(([127, 0, 0, 1], 8640)),
             method: "POST",
             path,
             headers: &headers,

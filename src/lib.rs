@@ -13,8 +13,8 @@
 //! `host` has the processes of this host for all sources that look for them.
 //! The libraries in `crates/` are independent of the PMDA; only `sources` knows protocols by name;
 //! a source knows no other source; `sources/registry.rs` lists them all; `meter` has the sums that
-//! several sources make, `runtimes` what those of managed runtimes have in common. `tests/imports.rs`
-//! checks these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
+//! several sources make, `runtimes` what those of managed runtimes have in common; `twins` finds processes
+//! that two sources have. `tests/imports.rs` checks these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
 //! libclang.
 
 #![deny(unsafe_code)]
@@ -68,6 +68,9 @@ pub mod clock;
 
 #[cfg(feature = "agent")]
 pub mod net;
+
+#[cfg(feature = "agent")]
+mod twins;
 
 #[cfg(feature = "agent")]
 pub mod callbacks;

@@ -41,7 +41,11 @@ const RULES: &[(&str, &[&str])] = &[
     ("sources::io", &["clock", "config", "contract", "host", "model", "net", "sources", "store"]),
     // How a source is started, and the list of all sources.
     ("sources::source", &["config", "host", "net", "sources"]),
-    ("sources::registry", &["catalogue", "config", "host", "model", "net", "sources", "store"]),
+    (
+        "sources::registry",
+        &["catalogue", "config", "host", "model", "net", "sources", "store", "twins"],
+    ),
+    ("twins", &["catalogue", "clock", "host", "model", "store"]),
     (
         "callbacks",
         &["catalogue", "clock", "contract", "events", "model", "generate", "state", "store"],
@@ -54,7 +58,7 @@ const MACROS: &[&str] =
 
 /// Crates that only these modules may name.
 const FOREIGN: &[(&str, &[&str])] = &[
-    ("tokio", &["host", "net", "sources::io"]),
+    ("tokio", &["host", "net", "sources::io", "twins"]),
     ("tokio_util", &["net", "sources::io"]),
     ("socket2", &["net", "sources::io"]),
     ("libc", &["net"]),
@@ -204,6 +208,7 @@ const GENERIC: &[&str] = &[
     "runtimes",
     "state",
     "store",
+    "twins.rs",
 ];
 
 #[test]

@@ -204,6 +204,7 @@ fn zorka(lines: &mut String) {
             let request = Request {
                 connection: ConnectionId(1),
                 from: SocketAddr::from(([127, 0, 0, 1], 40_000)),
+                to: SocketAddr::from(([127, 0, 0, 1], 8640)),
                 method: "POST",
                 path: if *definitions { "/agent/submit/agd" } else { "/agent/submit/trc" },
                 headers: &headers,

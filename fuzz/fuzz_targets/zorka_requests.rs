@@ -102,6 +102,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
                 let request = Request {
                     connection,
                     from: SocketAddr::from(([127, 0, 0, 1], 1)),
+                    to: SocketAddr::from(([127, 0, 0, 1], 8640)),
                     method: if some & 0x80 == 0 { "POST" } else { "GET" },
                     path: PATHS[usize::from(path) % PATHS.len()],
                     headers: &headers,

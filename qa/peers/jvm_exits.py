@@ -2,8 +2,12 @@
 """What is known of JVMs that start and end all the time: each start, the last values of each, and nothing that is left.
 
   jvm_exits.py CAPTURE.gz [COUNT [AT_ONCE [SECONDS]]]   COUNT (1000) processes of jvm.py, AT_ONCE (20) at a time, that live
-                                                        SECONDS (3)
+                                                        SECONDS (3). Each third one is in a container: process ids,
+                                                        mounts and a /tmp of its own
   jvm_exits.py JAVA-HOME [COUNT [AT_ONCE [SECONDS]]]    the same with real JVMs: -XX:+UseSerialGC, System.gc()
+
+  jvm_exits.py --kill ...                               before that, half as many; in the middle of them the PMDA is killed
+                                                        by signal 9, then pmcd: of them nothing is left either
 
 Right before its end each counts some more collections. Every second one ends as a JVM does, the others are killed and
 leave their files behind. Then the service must have COUNT starts and the sum of all last values, and the PMDA no process,
@@ -16,7 +20,16 @@ STAGE = """cd "$1"; . ./common.sh
 JVM_KEYS='processes = ["*"]' write_config </dev/null
 pmcd_start
 echo "$HOST $(pmda_pid)"
-read -r _"""
+while read -r what; do
+    case $what in
+    pmda) kill -9 "$(pmda_pid)" && pmda_restart ;;
+    pmcd) pmcd_stop && pmcd_start ;;
+    esac
+    echo "$HOST $(pmda_pid)"
+done"""
+# The shell is the container's init: it reaps, and what is not the first process can kill itself.
+CONTAINER = ["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc", "bash", "-c",
+             'mount -t tmpfs -o mode=1777 tmpfs /tmp && "$@"; exit $?', "container"]
 PROGRAM = """public class Load {
     public static void main(String[] arguments) throws Exception {
         java.util.Scanner in = new java.util.Scanner(System.in);
@@ -28,7 +41,7 @@ PROGRAM = """public class Load {
         if (in.next().equals("die")) Runtime.getRuntime().exec(new String[] {"kill", "-9", "" + ProcessHandle.current().pid()}).waitFor();
     }
 }"""
-lock, sums, faults, pids = threading.Lock(), [0], [], set()
+lock, sums, faults = threading.Lock(), [0], []
 
 
 def counted(path):
@@ -67,8 +80,7 @@ def life(what, seconds, n, begin):
         code = process.wait(60)
         with lock:
             sums[0] += last
-            pids.add(process.pid)
-            if code != (-9 if end == "die" else 0):
+            if code not in ((-9, 128 + 9) if end == "die" else (0,)):
                 faults.append(f"{n} ends with {code}")
 
 
@@ -79,45 +91,67 @@ def values(host, metric):
 
 
 def main():
-    if len(sys.argv) < 2:
+    kills = "--kill" in sys.argv
+    arguments = [word for word in sys.argv if word != "--kill"]
+    if len(arguments) < 2:
         sys.exit(__doc__)
     if os.environ.get("APM_EXITS") != "inside":
         spaces = ["unshare", "-m", "-p", "-n", "-f", "--mount-proc", "--kill-child", "bash", "-c"]
         # The shell is the name space's init: it reaps.
         spaces += ['mount -t tmpfs -o mode=1777 tmpfs /tmp && ip link set lo up && "$@"; exit $?', "init", sys.executable]
         sys.exit(subprocess.run(spaces + sys.argv, env=dict(os.environ, APM_EXITS="inside")).returncode)
-    count, at_once, seconds = (sys.argv[2:] + ["1000", "20", "3"][len(sys.argv[2:]):])[:3]
+    count, at_once, seconds = (arguments[2:] + ["1000", "20", "3"][len(arguments[2:]):])[:3]
     count, at_once, begun = int(count), int(at_once), time.monotonic()
-    folder = tempfile.mkdtemp(suffix=".exits")
+    # Not below /tmp: a container has its own.
+    folder = tempfile.mkdtemp(suffix=".exits", dir="/var/tmp")
     stage = subprocess.Popen(["bash", "-c", STAGE, "stage", os.path.dirname(HERE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     host, pmda = stage.stdout.readline().split()
-    if os.path.isdir(sys.argv[1]):
+    if os.path.isdir(arguments[1]):
         open(folder + "/Load.java", "w").write(PROGRAM)
-        subprocess.run([sys.argv[1] + "/bin/javac", "-d", folder, folder + "/Load.java"], check=True)
-        what, begin, name = [sys.argv[1] + "/bin/java", "-XX:+UseSerialGC", "-Xmx32m", "-cp", folder, "Load"], None, "Load"
+        subprocess.run([arguments[1] + "/bin/javac", "-d", folder, folder + "/Load.java"], check=True)
+        what, begin, name = [arguments[1] + "/bin/java", "-XX:+UseSerialGC", "-Xmx32m", "-cp", folder, "Load"], None, "Load"
     else:
-        what, begin, name = [sys.executable, HERE + "/jvm.py", sys.argv[1]], counted(sys.argv[1]), "Load"
+        what, begin, name = [sys.executable, HERE + "/jvm.py", arguments[1]], counted(arguments[1]), "Load"
     # The compiler is a JVM that was seen, too.
     wait(lambda: not live(host), 30)
     opened = descriptors(pmda)
-    left = iter(range(count))
 
-    def worker():
-        while True:
-            with lock:
-                n = next(left, None)
-            if n is None:
-                return
-            life(what, float(seconds), n, begin)
+    def lives(count):
+        left = iter(range(count))
 
-    threads = [threading.Thread(target=worker) for _ in range(at_once)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+        def worker():
+            while True:
+                with lock:
+                    n = next(left, None)
+                if n is None:
+                    return
+                life(CONTAINER + what if n % 3 == 0 else what, float(seconds), n, begin)
+
+        threads = [threading.Thread(target=worker) for _ in range(at_once)]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def service():
+        return [int(values(host, f"jvm.service.{of}").get(name, 0)) for of in ("starts", "gc.count", "processes")]
+
+    if kills:
+        threads = lives(count // 2)
+        for victim in ("pmda", "pmcd"):
+            time.sleep(2 * float(seconds))
+            stage.stdin.write(victim + "\n")
+            stage.stdin.flush()
+            host, pmda = stage.stdout.readline().split()
+        for thread in threads:
+            thread.join()
+        wait(lambda: not live(host), 30)
+        sums[0] = 0
+    before = service()
+    for thread in lives(count):
         thread.join()
     wait(lambda: not live(host), 30)
     wait(lambda: descriptors(pmda) <= opened, 30)
-    starts, sum_, processes = (int(values(host, f"jvm.service.{of}").get(name, -1)) for of in ("starts", "gc.count", "processes"))
+    starts, sum_, processes = (now - was for now, was in zip(service(), before))
     seen = values(host, "jvm.session.state")
     panics = subprocess.run(["pminfo", "-h", host, "-f", "apm.self.panics"], capture_output=True, text=True).stdout.split()[-1]
     checks = {

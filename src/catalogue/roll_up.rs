@@ -60,6 +60,24 @@ pub enum ServiceSum {
     Of(MetricItem, RowItem),
     /// A metric of its rows: of all, or of that in one slot.
     OfRows(RowItem, Option<u32>, RowItem),
+    /// A metric of the peer, as far as no other source counts it for the same process
+    /// ([`SourceTable::agents_of`]).
+    Alone(MetricItem, RowItem),
+}
+
+impl ServiceSum {
+    /// The counter of the service.
+    #[must_use]
+    pub const fn sum(&self) -> RowItem {
+        let (Self::Of(_, sum) | Self::OfRows(_, _, sum) | Self::Alone(_, sum)) = *self;
+        sum
+    }
+
+    /// It counts this metric of a peer.
+    #[must_use]
+    pub const fn is_of(&self, item: MetricItem) -> bool {
+        matches!(self, Self::Of(of, _) | Self::Alone(of, _) if of.get() == item.get())
+    }
 }
 
 /// A table of a peer that its service has too: of `KEY` or `INSTANCE::KEY` the row of the service is

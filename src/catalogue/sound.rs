@@ -7,7 +7,7 @@
 )]
 
 use super::agent::AGENT_INDOM;
-use super::roll_up::{SERVICE_INDOM, ServiceSum, Services};
+use super::roll_up::{SERVICE_INDOM, Services};
 use super::table::{CLUSTERS, DYNAMIC_CLUSTER, EXTRA_CLUSTER, PARAM_CLUSTER, SourceTable};
 
 /// PMID clusters are 12 bits, items 10 bits, serial numbers of instance domains 22 bits.
@@ -77,7 +77,7 @@ impl Services {
     const fn assert_sound(&self) {
         let mut n = 0;
         while n < self.sums.len() {
-            let (ServiceSum::Of(_, sum) | ServiceSum::OfRows(_, _, sum)) = self.sums[n];
+            let sum = self.sums[n].sum();
             let same = sum.table().index() == self.table.index();
             assert!(same, "a sum of services is of another table");
             n += 1;

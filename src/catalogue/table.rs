@@ -189,6 +189,9 @@ pub struct SourceTable {
     pub service: Option<Services>,
     /// The label `runtime` of all instances: `mono`, `java`; empty: a peer is no runtime.
     pub runtime_label: &'static str,
+    /// Its peers are agents within processes that are peers of this source too: instances of one process point
+    /// at each other by labels.
+    pub agents_of: Option<&'static str>,
     /// Parameters of event records, beside those of dynamic metrics, by item from 1 on.
     pub params: &'static [ParamDef],
     /// The static metric that counts new processes of a known name.
@@ -229,6 +232,7 @@ impl SourceTable {
             runtime: &[],
             service: None,
             runtime_label: "",
+            agents_of: None,
             params: &[],
             restarts: None,
             keeps_values: false,

@@ -17,6 +17,8 @@ pub struct Request<'a> {
     pub connection: ConnectionId,
     /// The peer's address.
     pub from: SocketAddr,
+    /// The address that it has connected to.
+    pub to: SocketAddr,
     /// `POST`
     pub method: &'a str,
     /// The path without the query.

@@ -1,5 +1,7 @@
 //! What is said of a peer, and requests from a user to a session.
 
+use std::net::SocketAddr;
+
 use crate::model::{
     Condition, ControlId, EventKindId, MetricItem, MetricSpec, ParamItem, RowItem, Stamp, TableId,
     Value,
@@ -27,6 +29,9 @@ pub struct Identity {
     /// Connections of one process by other ways stay beside this one, which replaces only one of
     /// the same way. 0 is the best: its address and labels count, and requests go to it.
     pub way: u8,
+    /// Both ends of the connection that it came by, its own first: they tell whose process it is in
+    /// ([`SourceTable::agents_of`](crate::catalogue::SourceTable)).
+    pub ends: Option<Box<(SocketAddr, SocketAddr)>>,
 }
 
 /// The service or program of a peer: the store adds what the peer counts to its rows, as the table of the

@@ -29,6 +29,7 @@ mod users;
 mod watches;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::CWD;
@@ -43,7 +44,7 @@ pub use known::{Known, Mapped, Program, Reports, Taken};
 pub use lent::Lent;
 pub use library::{Library, Memory, element};
 pub use maps::{Line, Mapping, lines};
-pub use sockets::{Holding, Socket, holds, socket};
+pub use sockets::{Holding, Socket, holds, owners, socket};
 pub use text::{ProcStat, ProcStatus, file_system};
 pub use usage::cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
 pub use usage::{Usage, most_files, open_files, usage};
@@ -57,6 +58,8 @@ pub struct Host {
     watches: Option<Arc<Watches>>,
     /// Until [`Self::run`] has them: they hold the host.
     finders: Mutex<Vec<Arc<dyn Finder>>>,
+    /// Some source looks for processes.
+    looks: AtomicBool,
     commands: UnboundedSender<Command>,
     receiver: Mutex<Option<UnboundedReceiver<Command>>>,
 }
@@ -90,6 +93,7 @@ impl Host {
             users: Users::default(),
             watches: watches.map(Arc::new),
             finders: Mutex::default(),
+            looks: AtomicBool::new(true),
             commands,
             receiver: Mutex::new(Some(receiver)),
         })
@@ -99,6 +103,12 @@ impl Host {
     #[must_use]
     pub const fn proc(&self) -> &ProcFs {
         &self.proc
+    }
+
+    /// Some source looks for processes.
+    #[must_use]
+    pub fn is_looking(&self) -> bool {
+        self.looks.load(Ordering::Relaxed)
     }
 
     /// Name of a user, or the number.

@@ -2,6 +2,7 @@
 //! thread for that, and each look on another one, which is left behind if a process does not answer.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Host;
@@ -56,6 +57,7 @@ impl Scanner {
     pub(super) fn scan(&mut self, now: Duration) -> std::io::Result<Option<(u32, usize)>> {
         let active = (0..).zip(&self.finders).filter(|(_, finder)| finder.is_active());
         let active: Finders = active.fold(0, |all, (n, _)| all | 1 << n);
+        self.host.looks.store(active != 0, Ordering::Relaxed);
         if active == 0 {
             return Ok(None);
         }

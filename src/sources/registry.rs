@@ -116,6 +116,11 @@ macro_rules! sources {
                     )*
                 };
                 let stop = net.stop().clone();
+                let twins = crate::twins::run(Arc::clone(store), Arc::clone(&host));
+                net.spawn(async move {
+                    let _ = stop.run_until_cancelled(twins).await;
+                });
+                let stop = net.stop().clone();
                 net.spawn(async move {
                     // A scan that hangs must not hold up the end.
                     let _ = stop.run_until_cancelled(host.run()).await;

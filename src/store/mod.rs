@@ -21,7 +21,7 @@ pub use csv::CsvTable;
 pub use dynamic_metric::DynamicMetric;
 pub use limits::Limits;
 pub use log_throttle::LogThrottle;
-pub use peer::{Cells, HOST, Liveness, Peer, RequestQueue};
+pub use peer::{Cells, Ends, HOST, Liveness, Peer, RequestQueue, Share};
 pub use registry::{Change, Store};
 pub use rows::Row;
 pub use self_stats::SelfStats;

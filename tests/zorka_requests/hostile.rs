@@ -38,6 +38,7 @@ fn paths_methods_and_headers() {
         let request = Request {
             connection: ConnectionId(1),
             from: SocketAddr::from(([10, 0, 0, 7], 1)),
+            to: SocketAddr::from(([127, 0, 0, 1], 8640)),
             method,
             path,
             headers: &[],
@@ -82,6 +83,7 @@ fn bodies_that_were_dropped_are_accepted() {
         let request = Request {
             connection: ConnectionId(agent.connection),
             from: SocketAddr::from(([10, 0, 0, 7], 1)),
+            to: SocketAddr::from(([127, 0, 0, 1], 8640)),
             method: "POST",
             path: TRC,
             headers: &headers,

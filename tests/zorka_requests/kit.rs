@@ -85,6 +85,7 @@ impl World {
         let request = Request {
             connection: ConnectionId(connection),
             from: SocketAddr::from(([10, 0, 0, 7], 40_000 + (connection % 20_000) as u16)),
+            to: SocketAddr::from(([127, 0, 0, 1], 8640)),
             method: "POST",
             path,
             headers: &headers,

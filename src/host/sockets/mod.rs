@@ -1,14 +1,19 @@
 //! Which process has a connection or a file open.
 
 pub(super) mod diag;
+mod owners;
 
+pub use owners::owners;
+
+use std::collections::HashSet;
 use std::ffi::CStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, DirEntry, Mode, OFlags};
 
 use crate::host::files::{ProcDir, ProcFs};
 
@@ -111,17 +116,34 @@ fn ip_of(hex: &str) -> Option<IpAddr> {
 /// Whether the process has it open; `None`: this user may not see it.
 #[must_use]
 pub fn holds(process: &ProcDir, what: Holding) -> Option<bool> {
+    let (folder, mut files) = opened(process)?;
+    Some(files.any(|file| is(&folder, file.file_name(), what)))
+}
+
+/// Those of these sockets that the process has open, as far as this user may see it.
+fn held(process: &ProcDir, sockets: &HashSet<u64>) -> Vec<u64> {
+    let Some((folder, files)) = opened(process) else { return Vec::new() };
+    let inodes = files.filter_map(|file| inode(&folder, file.file_name()));
+    inodes.filter(|inode| sockets.contains(inode)).collect()
+}
+
+/// The folder of the files that a process has open, and its entries.
+fn opened(process: &ProcDir) -> Option<(OwnedFd, impl Iterator<Item = DirEntry>)> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::openat(process.file(), "fd", flags, Mode::empty()).ok()?;
     let files = Dir::read_from(&folder).ok()?;
-    let mut names = files.filter_map(Result::ok).take(FILES);
-    Some(names.any(|file| is(&folder, file.file_name(), what)))
+    Some((folder, files.filter_map(Result::ok).take(FILES)))
 }
 
-fn is(folder: &rustix::fd::OwnedFd, name: &CStr, what: Holding) -> bool {
+/// The inode of an open file, if it is a socket.
+fn inode(folder: &OwnedFd, name: &CStr) -> Option<u64> {
+    let link = rustix::fs::readlinkat(folder, name, Vec::new()).ok()?;
+    link.to_str().ok()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn is(folder: &OwnedFd, name: &CStr, what: Holding) -> bool {
     match what {
-        Holding::Socket(inode) => rustix::fs::readlinkat(folder, name, Vec::new())
-            .is_ok_and(|link| link.as_bytes() == format!("socket:[{inode}]").as_bytes()),
+        Holding::Socket(socket) => inode(folder, name) == Some(socket),
         Holding::File(device, inode) => rustix::fs::statat(folder, name, AtFlags::empty())
             .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (device, inode)),
     }

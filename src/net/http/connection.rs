@@ -96,7 +96,8 @@ impl Drop for Guard<'_> {
 pub(super) async fn run(server: &HttpServer, accepted: Accepted<'_>) -> Option<String> {
     let Accepted { mut stream, address, slot, stop } = accepted;
     let progress: Arc<Progress> = server.enter(slot.id());
-    let guard = Guard(Exchange::new(server, slot, stop, &progress, address));
+    let ours = stream.local_addr().unwrap_or(address);
+    let guard = Guard(Exchange::new(server, slot, stop, &progress, (address, ours)));
     let end = match talk(&mut stream, &guard.0).await {
         Err(end) => end,
         Ok(never) => match never {},

@@ -33,7 +33,8 @@ pub(super) struct Exchange<'a> {
     pub(super) slot: Slot<'a>,
     pub(super) stop: &'a CancellationToken,
     pub(super) progress: &'a Progress,
-    pub(super) from: SocketAddr,
+    /// Both ends of the connection, the peer's first.
+    pub(super) ends: (SocketAddr, SocketAddr),
     /// The peer has not identified itself yet.
     pub(super) pending: AtomicBool,
     /// A request was read.
@@ -58,7 +59,7 @@ impl<'a> Exchange<'a> {
         slot: Slot<'a>,
         stop: &'a CancellationToken,
         progress: &'a Progress,
-        from: SocketAddr,
+        ends: (SocketAddr, SocketAddr),
     ) -> Self {
         let account = Account {
             ledger: Ledger::new(&server.peers.store().memory),
@@ -70,7 +71,7 @@ impl<'a> Exchange<'a> {
             slot,
             stop,
             progress,
-            from,
+            ends,
             pending: AtomicBool::new(true),
             asked: AtomicBool::new(false),
             account: Mutex::new(account),
@@ -127,7 +128,8 @@ impl<'a> Exchange<'a> {
             at,
             &Request {
                 connection: self.id(),
-                from: self.from,
+                from: self.ends.0,
+                to: self.ends.1,
                 method: head.method.as_str(),
                 path: head.uri.path(),
                 headers: &headers,

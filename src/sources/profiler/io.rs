@@ -68,6 +68,7 @@ fn sessions(options: &SharedOptions, config: &Config, peers: &Peers) -> SessionF
     let shared = Arc::new(SharedState::within(dictionary, peers.memory()));
     Arc::new(move |caller: Caller| {
         let options = options.read().unwrap_or_else(PoisonError::into_inner).clone();
-        Box::new(AgentSession::new(caller.address.to_string(), options, Arc::clone(&shared)))
+        let session = AgentSession::new(caller.address.to_string(), options, Arc::clone(&shared));
+        Box::new(session.with_ends(caller.address, caller.ours))
     })
 }

@@ -233,6 +233,8 @@ row_metrics! {
     SERVICE_SUSPEND_TIME SERVICES 7 "service.suspend.time" U64 Counter Nanoseconds "Time that JVMs of the service stood still" "Of all its pods, as apm.profiler.suspend.time: its rate is the share of time, summed over the pods.";
     SERVICE_GC_COUNT SERVICES 8 "service.gc.count" U64 Counter Count "Pauses in the garbage collectors' logs of the service" "Of all its pods, as apm.profiler.gc.count.";
     SERVICE_GC_TIME SERVICES 9 "service.gc.time" U64 Counter Nanoseconds "Time of pauses in the garbage collectors' logs of the service" "Of all its pods, as apm.profiler.gc.time.";
+    SERVICE_GC_ALONE_COUNT SERVICES 15 "service.gc.alone.count" U64 Counter Count "Pauses of service.gc.count that no other source counts" "Of pods whose JVM is no instance of apm.jvm, or is not read there: its own service counts the others in apm.service. At most 5 s later than service.gc.count.";
+    SERVICE_GC_ALONE_TIME SERVICES 16 "service.gc.alone.time" U64 Counter Nanoseconds "Time of service.gc.time that no other source counts" "As apm.profiler.service.gc.alone.count.";
     SERVICE_PODS SERVICES 10 "service.pods" U64 Instant Count Members "Connected pods of the service" "0 when all have gone.";
     SERVICE_P50 SERVICES 11 "service.latency.p50" U64 Instant Nanoseconds Recent "Median duration of calls of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";
     SERVICE_P95 SERVICES 12 "service.latency.p95" U64 Instant Nanoseconds Recent "95th percentile of the duration of calls of the service in the last minute" "Of calls of all pods of the service, as apm.profiler.call.latency.p50: made from their histograms, not from their percentiles. No value if there were none, or if no pod is connected. Of two significant digits.";
@@ -392,6 +394,8 @@ const SUMS: &[ServiceSum] = &[
     ServiceSum::Of(SUSPEND_TIME, SERVICE_SUSPEND_TIME),
     ServiceSum::Of(GC_COUNT, SERVICE_GC_COUNT),
     ServiceSum::Of(GC_TIME, SERVICE_GC_TIME),
+    ServiceSum::Alone(GC_COUNT, SERVICE_GC_ALONE_COUNT),
+    ServiceSum::Alone(GC_TIME, SERVICE_GC_ALONE_TIME),
 ];
 
 const ROWS: &[ServiceRows] = &[
@@ -409,10 +413,10 @@ const ROWS: &[ServiceRows] = &[
 
 const LEAVES: &[RollUp] = &[
     RollUp { leaf: Leaf::Instances, parts: &[Part::Members] },
-    RollUp { leaf: Leaf::GcCount, parts: &[Part::Rows(SERVICE_GC_COUNT)] },
+    RollUp { leaf: Leaf::GcCount, parts: &[Part::Rows(SERVICE_GC_ALONE_COUNT)] },
     RollUp { leaf: Leaf::GcTime, parts: &[Part::Rows(SERVICE_GC_TIME)] },
-    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Rows(SERVICE_GC_COUNT)] },
-    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Rows(SERVICE_GC_TIME)] },
+    RollUp { leaf: Leaf::PauseCount, parts: &[Part::Rows(SERVICE_GC_ALONE_COUNT)] },
+    RollUp { leaf: Leaf::PauseTime, parts: &[Part::Rows(SERVICE_GC_ALONE_TIME)] },
     RollUp { leaf: Leaf::LockTime, parts: &[Part::Rows(SERVICE_WAIT)] },
     RollUp { leaf: Leaf::Calls, parts: &[Part::Rows(SERVICE_COUNT)] },
     RollUp { leaf: Leaf::CallErrors, parts: &[Part::Rows(SERVICE_ERRORS)] },

@@ -144,6 +144,7 @@ impl Source for Profiler {
         runtime: metrics::RUNTIME,
         service: metrics::SERVICE,
         runtime_label: "java",
+        agents_of: Some("jvm"),
         ..SourceTable::new("profiler", metrics::CLUSTER, metrics::INDOM)
     };
 

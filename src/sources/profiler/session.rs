@@ -1,6 +1,7 @@
 //! The session of one agent: its [`Connection`] decodes requests into records, and [`PodMetrics`]
 //! turns them into metrics and events. [`SharedState`] is common to all sessions.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -89,6 +90,13 @@ impl AgentSession {
             no_dictionary: None,
             rejected: false,
         }
+    }
+
+    /// The same of a connection with these ends, the agent's first.
+    #[must_use]
+    pub fn with_ends(mut self, agent: SocketAddr, ours: SocketAddr) -> Self {
+        self.metrics.ends = Some((agent, ours));
+        self
     }
 
     /// Looks for the dictionary of an earlier connection: an agent that reconnects during a

@@ -67,6 +67,7 @@ impl Source for Zorka {
         runtime: roll_up::RUNTIME,
         service: roll_up::SERVICE,
         runtime_label: "zorka",
+        agents_of: Some("jvm"),
         ..SourceTable::new("zorka", metrics::CLUSTER, metrics::INDOM)
     };
 

@@ -6,6 +6,7 @@ use super::Connection;
 use crate::catalogue::{OTHER, ServiceRows, ServiceSum};
 use crate::contract::Service;
 use crate::model::{MetricItem, RowItem, STACK_NAME, TableId};
+use crate::store::Share;
 
 /// Slot of the row of the service.
 const SLOT: u32 = 0;
@@ -95,8 +96,7 @@ impl Connection {
         self.bind_row(services.table, SLOT, Some(&service.name));
         self.label_row(services.table, SLOT, service, None);
         for sum in services.sums {
-            let (ServiceSum::Of(_, to) | ServiceSum::OfRows(_, _, to)) = *sum;
-            self.count_row(SLOT, to, 0);
+            self.count_row(SLOT, sum.sum(), 0);
         }
         let position = |item: RowItem| {
             let of = |sum: &ServiceSum| matches!(sum, ServiceSum::OfRows(of, ..) if *of == item);
@@ -135,8 +135,7 @@ impl Connection {
         let (Some(served), Some(services)) = (&mut self.served, &self.table.service) else {
             return;
         };
-        let of = |sum: &ServiceSum| matches!(sum, ServiceSum::Of(of, _) if *of == item);
-        if let Some(sum) = services.sums.iter().position(of) {
+        for (sum, _) in (0..).zip(services.sums).filter(|(_, sum)| sum.is_of(item)) {
             served.add(sum, more);
         }
     }
@@ -146,8 +145,7 @@ impl Connection {
         let (Some(served), Some(services)) = (&mut self.served, &self.table.service) else {
             return;
         };
-        let of = |sum: &ServiceSum| matches!(sum, ServiceSum::Of(of, _) if *of == item);
-        if let Some(sum) = services.sums.iter().position(of) {
+        for (sum, _) in (0..).zip(services.sums).filter(|(_, sum)| sum.is_of(item)) {
             served.grown(sum, 0, value);
         }
     }
@@ -209,11 +207,16 @@ impl Connection {
         }
         if served.touched && (is_last || now >= served.next) {
             (served.touched, served.next) = (false, now + PACE);
+            let share = self.peer.as_ref().map(|peer| peer.share()).unwrap_or_default();
             for (sum, made) in services.sums.iter().zip(&mut served.sums) {
-                let (ServiceSum::Of(_, to) | ServiceSum::OfRows(_, _, to)) = *sum;
+                let waits = matches!(sum, ServiceSum::Alone(..)) && share != Share::Alone;
+                if waits && share == Share::Awaited && !is_last {
+                    served.touched |= *made > 0;
+                    continue;
+                }
                 let more = std::mem::take(made);
-                if more > 0 {
-                    self.count_row(SLOT, to, more);
+                if more > 0 && (!waits || share == Share::Awaited) {
+                    self.count_row(SLOT, sum.sum(), more);
                 }
             }
         }

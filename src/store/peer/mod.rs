@@ -5,6 +5,7 @@ mod cells;
 mod health;
 mod liveness;
 mod request_queue;
+mod twin;
 mod ways;
 
 use std::borrow::Cow;
@@ -18,6 +19,8 @@ use health::Health;
 pub use liveness::Liveness;
 pub(super) use liveness::Turn;
 pub use request_queue::RequestQueue;
+use twin::Twin;
+pub use twin::{Ends, Share};
 pub(super) use ways::Beside;
 use ways::Ways;
 
@@ -53,6 +56,7 @@ pub struct Peer {
     /// Memory charges of cells and texts.
     charged: Mutex<Option<Charged>>,
     requests: Mutex<Ways>,
+    twin: Twin,
     /// The dynamic metrics that it brings.
     names: Mutex<Held>,
     /// Clients have got records of it.
@@ -135,6 +139,7 @@ impl Peer {
             words: Mutex::default(),
             charged: Mutex::default(),
             requests: Mutex::default(),
+            twin: Twin::default(),
             names: Mutex::default(),
             read: AtomicBool::new(false),
             forgotten: AtomicBool::new(false),
@@ -182,7 +187,9 @@ impl Peer {
         drop(std::mem::take(&mut *self.names()));
     }
 
-    pub(super) fn is_forgotten(&self) -> bool {
+    /// It is no instance any more.
+    #[must_use]
+    pub fn is_forgotten(&self) -> bool {
         self.forgotten.load(Ordering::Relaxed)
     }
 
@@ -408,7 +415,9 @@ impl Peer {
     /// Instance labels.
     #[must_use]
     pub fn labels(&self) -> Vec<(Cow<'static, str>, String)> {
-        lock(&self.words).labels.clone()
+        let mut labels = lock(&self.words).labels.clone();
+        self.add_links(&mut labels);
+        labels
     }
 
     /// Removes all values of the source's metrics: another process now has this name.

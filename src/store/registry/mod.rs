@@ -11,7 +11,7 @@ mod sweep;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use paths::Paths;
@@ -93,6 +93,8 @@ pub struct Store {
     /// Number of new metrics.
     defined: AtomicU64,
     comings: AtomicU64,
+    /// Processes that several sources have peers of are looked for.
+    twins: AtomicBool,
     /// Taken before the table of a source.
     readers: Mutex<Readers>,
     /// Metrics that clients have seen for the first time.
@@ -151,6 +153,7 @@ impl Store {
             catalogue,
             pending: Mutex::default(),
             comings: AtomicU64::new(0),
+            twins: AtomicBool::new(true),
             seen: AtomicU64::new(0),
             defined: AtomicU64::new(0),
             readers: Mutex::default(),
@@ -193,6 +196,11 @@ impl Store {
     /// call counts.
     pub fn on_change(&self, wake: impl Fn() + Send + Sync + 'static) {
         let _ = self.wake.set(Box::new(wake));
+    }
+
+    /// Sets whether processes that several sources have peers of are looked for.
+    pub fn look_for_twins(&self, looks: bool) {
+        self.twins.store(looks, Ordering::Relaxed);
     }
 
     /// Takes the changes since the last call, oldest first.

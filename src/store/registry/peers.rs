@@ -63,8 +63,11 @@ impl Store {
         let host = id.host.iter().map(|host| (HOST, host.clone()));
         peer.introduce(id.peer.clone(), id.labels.iter().cloned().chain(host).collect(), beside);
         let before = peer.set_process(id.process.clone());
+        let is_another = before.is_some() && before != id.process;
+        let awaited = id.ends.is_some() && self.twins.load(Ordering::Relaxed);
+        peer.came(id.ends.as_deref().copied(), awaited, is_another);
         if let Some(item) = self.catalogue.source(source).and_then(|s| s.restarts) {
-            peer.cells.add(item.get(), u64::from(before.is_some() && before != id.process));
+            peer.cells.add(item.get(), is_another.into());
         }
         peer.set_requests(id.way, beside == Beside::Alone, requests);
         peer.agent.set(AgentCell::Up as u16, 1);

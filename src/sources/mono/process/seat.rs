@@ -91,6 +91,7 @@ impl Seat {
             process: Some(format!("{}@{}", key.pid, key.start)),
             service: None,
             way: self.chair.way.rank(),
+            ends: None,
         }
     }
 

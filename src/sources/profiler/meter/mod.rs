@@ -9,6 +9,7 @@ mod stacks;
 pub(super) use self::roles::restore;
 pub use self::roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_parameter_name};
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,8 @@ const IDLE: u8 = 15;
 #[derive(Debug)]
 pub(crate) struct PodMetrics {
     address: String,
+    /// Both ends of its connection.
+    pub(crate) ends: Option<(SocketAddr, SocketAddr)>,
     name: String,
     accounting: Accounting,
     /// Streams with a row: their numbers are slots.
@@ -83,6 +86,7 @@ impl PodMetrics {
     ) -> Self {
         Self {
             address,
+            ends: None,
             name: String::new(),
             accounting: Accounting::default(),
             streams: 0,
@@ -196,6 +200,7 @@ impl Observer for PodObserver<'_> {
                 labels: vec![("namespace", namespace.clone()), ("service", service.clone())],
                 ..Service::default()
             }),
+            ends: self.pod.ends.map(Box::new),
             ..Identity::default()
         });
         self.peer.interval(HEARTBEAT);

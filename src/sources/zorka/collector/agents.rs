@@ -213,6 +213,7 @@ impl Collector {
         state: &mut State,
         request: &Request<'_>,
     ) {
+        state.to = Some(request.to);
         if state.seen(now, request.from, request.connection) {
             self.directory.connected(request.connection, agent);
         }
@@ -254,6 +255,7 @@ impl Collector {
                 labels: vec![("service", service.to_owned())],
                 ..Service::default()
             }),
+            ends: state.from.zip(state.to).map(Box::new),
             ..Identity::default()
         });
         state.meter.start(&name, service, &self.latencies, peer);

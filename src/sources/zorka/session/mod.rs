@@ -84,6 +84,8 @@ pub(crate) struct State {
     pub(crate) digits: String,
     /// The address of its last request.
     pub(crate) from: Option<SocketAddr>,
+    /// The address that its last connection has come to.
+    pub(crate) to: Option<SocketAddr>,
     /// The word for its dialect in labels.
     pub(crate) dialect: &'static str,
     pub(crate) tables: Vec<Tables>,
@@ -154,6 +156,7 @@ impl Agent {
             shown: String::new(),
             digits: String::new(),
             from: None,
+            to: None,
             dialect: "",
             tables: Vec::new(),
             next: 0,
