@@ -335,8 +335,9 @@ impl Sums {
         let Some(first) = items.first() else { return };
         match self.marked(first.table(), slot) {
             Some(row) => {
-                for (item, more) in items.iter().zip(&more) {
-                    if *more > 0 {
+                // Of a length that the compiler knows: a zip would be called.
+                for n in 0..N {
+                    if let (Some(item), Some(more @ 1..)) = (items.get(n), more.get(n)) {
                         Change::Add.apply(row, *item, *more);
                     }
                 }
