@@ -9,8 +9,8 @@ families() {
         / value / { seen[f]++ } END { for (f in seen) if (!seen[f]) print f }' | grep -v -e '\.param$' -e '^apm\.jvm\.cpus$' | sort | tr '\n' ' '
 }
 # A JVM has a limit of processors where the machine is a container. Waits are off (dotnet.waits), sessions are those of old Zorka agents while they last, the
-# shared area of Mono is that of real processes, and no Mono walks its heap; nobody has asked a JVM. Parameters never have values.
-none="apm.dotnet.wait apm.jvm.control apm.jvm.histogram apm.jvm.profile apm.jvm.records apm.mono.heap apm.mono.pool apm.mono.runtime apm.zorka.sessions "
+# shared area of Mono is that of real processes, and no Mono walks its heap; nobody has asked a JVM for its classes. Parameters never have values.
+none="apm.dotnet.wait apm.jvm.histogram apm.jvm.profile apm.jvm.records apm.mono.heap apm.mono.pool apm.mono.runtime apm.zorka.sessions "
 full() { [ "$(families)" = "$none" ]; }
 verdict "each family has values" wait_for full
 details "without values: $(families)"

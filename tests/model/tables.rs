@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pmdaapm::catalogue::{OTHER, TableDef};
 use pmdaapm::contract::{Identity, Peer};
-use pmdaapm::model::{Now, SourceId};
+use pmdaapm::model::{InDom, Now, Semantics, SourceId};
 use pmdaapm::store::{Change, Limits, RequestQueue, Row, Store};
 
 /// Additions to each table, and to a shared one and one of peers: there is one algorithm.
@@ -214,8 +214,15 @@ fn whoever_adds_most_now_has_a_row() {
     let tables: Vec<(SourceId, String, TableDef)> = catalogue
         .sources()
         .flat_map(|(id, source)| {
-            // Rows that always exist are all that there are.
-            let limited = |def: &&TableDef| !def.of_peer || def.per_peer > 0;
+            let counts = |def: &TableDef| {
+                source.row_metrics.iter().any(|metric| {
+                    metric.item == def.score.get()
+                        && metric.indom == InDom::Table(def.score.table())
+                        && metric.sem == Semantics::Counter
+                })
+            };
+            // Rows that always exist are all that there are. Values are set for a list of rows that is shown whole.
+            let limited = move |def: &&TableDef| (!def.of_peer || def.per_peer > 0) && counts(def);
             let tables =
                 source.tables.iter().filter(limited).filter(|def| (def.initial)().is_empty());
             tables.map(move |def| (id, format!("{} {}", source.name, def.name), *def))

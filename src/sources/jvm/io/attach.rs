@@ -1,4 +1,4 @@
-//! Asks one JVM by HotSpot's attach protocol (docs/protocols/jvm-hsperfdata.md 6): the proof that it is one, its
+//! Asks one JVM by HotSpot's attach protocol (docs/protocols/jvm-hsperfdata.md 4): the proof that it is one, its
 //! door, a command, a recording. It blocks, and runs in a thread of its own that takes the user's ids of the JVM
 //! before it touches anything of it: files and signals are those that the user could make.
 //!
