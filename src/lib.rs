@@ -36,7 +36,13 @@ pub mod catalogue;
 
 pub use pcp_event as events;
 
-#[cfg(any(feature = "dotnet", feature = "mono", feature = "profiler", feature = "zorka"))]
+#[cfg(any(
+    feature = "dotnet",
+    feature = "jvm",
+    feature = "mono",
+    feature = "profiler",
+    feature = "zorka"
+))]
 pub mod meter;
 
 pub mod contract;

@@ -375,7 +375,7 @@ impl Peer {
         self.to.set_now(now);
     }
 
-    /// Ends the session's call: what was counted reaches the store, and the records of [`Self::event`] their
+    /// Ends the session's call: what was counted reaches the store, and the records of [`Self::record`] their
     /// streams.
     pub fn flush(&mut self) {
         self.sums.flush(&mut *self.to);
