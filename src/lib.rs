@@ -36,13 +36,7 @@ pub mod catalogue;
 
 pub use pcp_event as events;
 
-#[cfg(any(
-    feature = "dotnet",
-    feature = "jvm",
-    feature = "mono",
-    feature = "profiler",
-    feature = "zorka"
-))]
+#[cfg(feature = "meter")]
 pub mod meter;
 
 pub mod contract;

@@ -1,7 +1,7 @@
 //! Bytes that a value has on the heap, for the limits of memory.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-#[cfg(any(feature = "dotnet", feature = "mono", feature = "profiler", feature = "zorka"))]
+#[cfg(feature = "meter")]
 use std::hash::{BuildHasher, Hash};
 use std::mem::size_of;
 use std::sync::Arc;
@@ -111,14 +111,14 @@ impl<T: HeapSize, const N: usize> HeapSize for [T; N] {
     }
 }
 
-#[cfg(any(feature = "dotnet", feature = "mono", feature = "profiler", feature = "zorka"))]
+#[cfg(feature = "meter")]
 impl<K: Eq + Hash, V, S: BuildHasher> HeapSize for hashbrown::HashMap<K, V, S> {
     fn heap_size(&self) -> usize {
         self.allocation_size()
     }
 }
 
-#[cfg(any(feature = "dotnet", feature = "mono", feature = "profiler", feature = "zorka"))]
+#[cfg(feature = "meter")]
 impl<T> HeapSize for hashbrown::HashTable<T> {
     fn heap_size(&self) -> usize {
         self.allocation_size()
