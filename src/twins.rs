@@ -11,14 +11,16 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::catalogue::{AgentCell, Part};
 use crate::clock::now;
 use crate::host::{Host, owners};
-use crate::model::Leaf;
+use crate::model::{Leaf, SourceId};
 use crate::store::{Ends, Peer, Share, Store};
 
 /// Time between two looks at who has come.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Time after which an agent counts alone if its process is not known, or has gone: processes are found within 2 s of
-/// their start.
-const WAIT: Duration = Duration::from_secs(4);
+/// Time after which an agent counts alone if its process is not known, or has gone: processes are found and read some
+/// seconds after their start.
+const WAIT: Duration = Duration::from_secs(12);
+/// After a look for processes, this many times as long as it took none is begun.
+const REST: u32 = 20;
 
 /// A process: id and start.
 type Process = (u32, u64);
@@ -28,10 +30,12 @@ pub(crate) async fn run(store: Arc<Store>, host: Arc<Host>) {
     let mut twins = Twins::new(store);
     let mut ticks = interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut rested = Duration::ZERO;
     loop {
         ticks.tick().await;
-        let asked = twins.tick(now().monotonic, host.is_looking());
-        if asked.agents.is_empty() {
+        let began = now().monotonic;
+        let asked = twins.tick(began, host.is_looking());
+        if asked.agents.is_empty() || began < rested {
             continue;
         }
         let host = Arc::clone(&host);
@@ -40,7 +44,9 @@ pub(crate) async fn run(store: Arc<Store>, host: Arc<Host>) {
             (asked, owners)
         });
         if let Ok((asked, owners)) = look.await {
-            twins.answer(&asked, &owners, now().monotonic);
+            let ended = now().monotonic;
+            twins.answer(&asked, &owners, ended);
+            rested = ended + (ended - began) * REST;
         }
     }
 }
@@ -75,9 +81,9 @@ struct Agent {
 /// The peer that is an agent's process.
 struct Twin {
     peer: Arc<Peer>,
-    process: String,
-    /// Since when it is not there.
-    gone: Option<Duration>,
+    process: Process,
+    /// When it was last seen to count collections.
+    counted: Option<Duration>,
 }
 
 /// The agents by name, and the processes that other sources have.
@@ -86,6 +92,8 @@ struct Twins {
     agents: HashMap<String, Agent>,
     /// The peer of each, and its number in the order of coming.
     processes: HashMap<Process, (Arc<Peer>, u64)>,
+    /// Those from which several agents of one source are connected at a time: they pass on what agents elsewhere send.
+    relays: HashSet<Process>,
     came: u64,
     comings: Option<u64>,
 }
@@ -97,14 +105,26 @@ fn process(peer: &Peer) -> Option<Process> {
     Some((pid.parse().ok()?, start.parse().ok()?))
 }
 
+/// How often it has connected: the number of its connection.
+fn connects(peer: &Peer) -> u64 {
+    peer.agent.get(AgentCell::Connects as u16).unwrap_or_default()
+}
+
 impl Agent {
-    fn link(&mut self, peer: &Arc<Peer>) {
+    fn link(&mut self, peer: &Arc<Peer>, process: Process) {
         self.unlink();
         self.open = false;
         self.peer.link(self.source, Some(&peer.name));
         peer.link(self.peer.protocol(), Some(&self.peer.name));
-        let process = peer.process().unwrap_or_default();
-        self.twin = Some(Twin { peer: Arc::clone(peer), process, gone: None });
+        self.twin = Some(Twin { peer: Arc::clone(peer), process, counted: None });
+    }
+
+    /// It is an agent of this source that is connected from within the process.
+    fn is_in(&self, process: Process, source: SourceId) -> bool {
+        let twin = self.twin.as_ref().filter(|_| !self.open && self.peer.source == source);
+        twin.is_some_and(|twin| twin.process == process)
+            && self.peer.liveness.up()
+            && connects(&self.peer) == self.connects
     }
 
     fn unlink(&mut self) {
@@ -125,8 +145,8 @@ impl Agent {
 
 impl Twins {
     fn new(store: Arc<Store>) -> Self {
-        let (agents, processes) = (HashMap::new(), HashMap::new());
-        Self { store, agents, processes, came: 0, comings: None }
+        let (agents, processes, relays) = (HashMap::new(), HashMap::new(), HashSet::new());
+        Self { store, agents, processes, relays, came: 0, comings: None }
     }
 
     /// A second has passed. `looks`: processes are looked for. Returns what is to be found out.
@@ -156,8 +176,9 @@ impl Twins {
             self.came = self.came.max(number);
             self.processes.insert(process, (Arc::clone(peer), number));
         }
+        self.relays.retain(|process| self.processes.contains_key(process));
         for (peer, source) in there().filter_map(|peer| Some((peer, source_of(peer)?))) {
-            let connects = peer.agent.get(AgentCell::Connects as u16).unwrap_or_default();
+            let connects = connects(peer);
             let name = peer.agent_name();
             let mut known = self.agents.remove(&name);
             if known.as_ref().is_none_or(|known| !Arc::ptr_eq(&known.peer, peer)) {
@@ -183,17 +204,22 @@ impl Twins {
                 agent.unlink();
                 return false;
             }
-            // The process may have another name by now: then another peer is it.
+            if connects(&agent.peer) != agent.connects {
+                // It has connected since the peers were listed.
+                return true;
+            }
             let up = agent.peer.liveness.up();
-            let renamed = agent.twin.as_ref().filter(|twin| up && !twin.is_there());
-            let renamed = renamed.and_then(|twin| {
-                let mut others = self.processes.values().map(|(peer, _)| peer);
-                others.find(|other| other.process().as_ref() == Some(&twin.process))
-            });
-            match renamed {
-                Some(peer) => agent.link(peer),
-                None if agent.twin.as_ref().is_some_and(Twin::is_another) => agent.reopen(now),
-                None => {}
+            if let Some(twin) = agent.twin.as_ref().filter(|_| !agent.open) {
+                let process = twin.process;
+                // The process may have another name by now: then another peer is it.
+                let renamed = self.processes.get(&process).filter(|_| up && !twin.is_there());
+                if up && self.relays.contains(&process) {
+                    agent.reopen(now);
+                } else if let Some((peer, _)) = renamed {
+                    agent.link(peer, process);
+                } else if twin.is_another() {
+                    agent.reopen(now);
+                }
             }
             if agent.open {
                 if now >= agent.until {
@@ -203,14 +229,11 @@ impl Twins {
                 return up || agent.twin.is_some();
             }
             let Some(twin) = &mut agent.twin else { return false };
-            let shares = if twin.is_there() {
-                twin.gone = None;
-                counts(&self.store, &twin.peer)
-            } else {
-                // The last that the agent has said of it comes later.
-                now.saturating_sub(*twin.gone.get_or_insert(now)) < WAIT
-            };
-            if shares {
+            if twin.is_there() {
+                twin.counted = counts(&self.store, &twin.peer).then_some(now);
+            }
+            // The last that the agent has said of a process that has gone comes later.
+            if twin.counted.is_some_and(|counted| now.saturating_sub(counted) < WAIT) {
                 agent.peer.set_share(Share::Shared);
             } else if now >= agent.until {
                 agent.peer.set_share(Share::Alone);
@@ -240,9 +263,18 @@ impl Twins {
             let agent = self.agents.get_mut(name).filter(|agent| agent.connects == *connects);
             let Some(agent) = agent else { continue };
             agent.looked = asked.came;
-            let peer = owner.and_then(|owner| self.processes.get(&owner));
-            if let Some((peer, _)) = peer.filter(|(peer, _)| peer.protocol() == agent.source) {
-                agent.link(peer);
+            let Some(process) = owner.filter(|process| !self.relays.contains(process)) else {
+                continue;
+            };
+            let peer = self.processes.get(&process);
+            let Some((peer, _)) = peer.filter(|(peer, _)| peer.protocol() == agent.source) else {
+                continue;
+            };
+            agent.link(peer, process);
+            let source = agent.peer.source;
+            let here = self.agents.values().filter(|agent| agent.is_in(process, source));
+            if here.count() > 1 {
+                self.relays.insert(process);
             }
         }
         self.settle(now);
@@ -256,7 +288,7 @@ impl Twin {
 
     /// Its instance is of another process by now, or is none.
     fn is_another(&self) -> bool {
-        self.peer.is_forgotten() || self.peer.process().as_ref() != Some(&self.process)
+        self.peer.is_forgotten() || process(&self.peer) != Some(self.process)
     }
 }
 

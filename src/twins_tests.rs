@@ -194,7 +194,7 @@ fn agents_of_other_hosts_and_of_processes_that_are_not_read_count_alone() {
     barn.is(Identity { name: "barn:6".into(), process, ..Identity::default() });
     world.eggs(&mut far, 3);
     world.eggs(&mut unread, 4);
-    world.seconds(4);
+    world.seconds(12);
     world.eggs(&mut far, 1);
     assert_eq!(world.sums(), [8, 0]);
     world.second();
@@ -249,7 +249,7 @@ fn an_agent_that_connects_again_is_looked_for_again() {
     hen.end(Departure::default());
     let mut hen = world.hen("hen", 4002);
     world.eggs(&mut hen, 1);
-    world.seconds(7);
+    world.seconds(14);
     world.eggs(&mut hen, 1);
     assert_eq!(world.sums(), [5, 2]);
     assert_eq!([world.links(HERD, "hen"), world.links(BARN, "barn:5")], [[""; 0], [""; 0]]);
@@ -266,7 +266,7 @@ fn a_process_that_is_not_there_any_more_counts_for_a_while() {
     world.second();
     world.eggs(&mut hen, 1);
     assert_eq!(world.sums(), [1, 0], "its last values had this");
-    world.seconds(5);
+    world.seconds(12);
     world.eggs(&mut hen, 1);
     assert_eq!(world.sums(), [2, 1]);
     assert_eq!(world.links(HERD, "hen"), ["barn=barn:5"], "both are shown as gone, or this one");
@@ -303,4 +303,40 @@ fn another_program_with_the_same_id_is_another_process() {
     let _shop = world.barn("shop:5", (5, 90));
     world.seconds(2);
     assert_eq!(world.links(BARN, "shop:5"), [""; 0]);
+}
+
+#[test]
+fn a_process_with_several_agents_of_a_source_passes_on_those_of_others() {
+    let mut world = World::new();
+    let _barn = world.barn("barn:5", (5, 50));
+    world.sockets.extend([4000, 4001].map(|port| (port, (5, 50))));
+    let mut one = world.hen("one", 4000);
+    world.second();
+    assert_eq!(world.links(HERD, "one"), ["barn=barn:5"], "one is its agent");
+    let mut other = world.hen("other", 4001);
+    world.seconds(2);
+    for hen in [&mut one, &mut other] {
+        world.eggs(hen, 2);
+    }
+    assert_eq!(world.sums(), [4, 4], "each counts for itself");
+    let names = [(HERD, "one"), (HERD, "other"), (BARN, "barn:5")];
+    assert_eq!(names.map(|(source, name)| world.links(source, name)), [[""; 0]; 3]);
+    other.end(Departure::default());
+    let _third = world.hen("third", 4001);
+    world.seconds(30);
+    assert_eq!(world.links(HERD, "third"), [""; 0], "it is known from now on");
+}
+
+#[test]
+fn an_agent_that_connects_from_a_process_again_is_one() {
+    let mut world = World::new();
+    let _barn = world.barn("barn:5", (5, 50));
+    world.sockets.extend([4000, 4001].map(|port| (port, (5, 50))));
+    let mut hen = world.hen("hen", 4000);
+    world.second();
+    hen.end(Departure::default());
+    let _hen = world.hen("hen#2", 4001);
+    world.seconds(2);
+    assert_eq!(world.links(HERD, "hen#2"), ["barn=barn:5"]);
+    assert_eq!(world.links(BARN, "barn:5"), ["herd=hen#2"]);
 }

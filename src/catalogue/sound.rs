@@ -62,6 +62,7 @@ impl SourceTable {
         if let Some(services) = &self.service {
             services.assert_sound();
         }
+        assert!(self.params.len() < 64, "a record has a bit for each parameter");
         n = 0;
         while n < self.params.len() {
             assert!(

@@ -12,7 +12,7 @@ pub trait Params {
 
 /// A record that is being made: the newest of its batch.
 ///
-/// A parameter is in it once: the first of several counts. A text ends at its first NUL, where PCP strings
+/// As far as this value has added them, a parameter is in it once: the first of several counts. A text ends at its first NUL, where PCP strings
 /// end; one without a character is no parameter.
 pub struct Record<'r> {
     batch: &'r mut Batch,
@@ -39,7 +39,8 @@ impl<'r> Record<'r> {
     fn new_param(&mut self, id: impl Into<ParamId>) -> Option<(Pmid, ValueType)> {
         let id = id.into();
         if let ParamId::Item(item) = id {
-            let bit = 1_u64.checked_shl(item.get().into()).unwrap_or_default();
+            // A sound catalogue has fewer than 64 parameters a source.
+            let bit = 1 << (item.get() % 64);
             if self.has & bit != 0 {
                 return None;
             }

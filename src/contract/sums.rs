@@ -102,6 +102,8 @@ impl Change {
     fn apply(self, row: &mut [u64], item: RowItem, value: u64) {
         let [marks, cells @ ..] = row else { return };
         let Some(cell) = cells.get_mut(usize::from(item.get())) else { return };
+        let before = (*marks >> (2 * item.get())) & 3;
+        debug_assert!(before == 0 || before == self as u64, "a cell is changed in one way");
         *marks |= (self as u64) << (2 * item.get());
         *cell = match self {
             Self::Add => cell.wrapping_add(value),

@@ -256,7 +256,7 @@ impl Snapshot {
                     .gone_for(self.now.monotonic)
                     .map(|gone| self.now.wall.sec.saturating_sub_unsigned(gone.as_secs()));
                 let mut labels: BTreeMap<String, String> =
-                    peer.labels().into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
+                    peer.own_labels().into_iter().map(|(k, v)| (k.into_owned(), v)).collect();
                 if labels.values().map(String::len).sum::<usize>() > LINE_MAX / 8 {
                     // JSON may escape a byte to six; a line too long to be read would lose the ids.
                     labels.clear();

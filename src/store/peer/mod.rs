@@ -412,10 +412,16 @@ impl Peer {
         lock(&self.words).address.clone()
     }
 
-    /// Instance labels.
+    /// Instance labels that it came with, which last longer than the PMDA.
+    #[must_use]
+    pub fn own_labels(&self) -> Vec<(Cow<'static, str>, String)> {
+        lock(&self.words).labels.clone()
+    }
+
+    /// Instance labels, with those of [`Peer::linked`].
     #[must_use]
     pub fn labels(&self) -> Vec<(Cow<'static, str>, String)> {
-        let mut labels = lock(&self.words).labels.clone();
+        let mut labels = self.own_labels();
         self.add_links(&mut labels);
         labels
     }

@@ -203,6 +203,13 @@ impl Store {
         self.twins.store(looks, Ordering::Relaxed);
     }
 
+    /// Peers of the source may be agents within processes that another source of the catalogue finds.
+    fn has_twins(&self, source: SourceId) -> bool {
+        let of = self.catalogue.source(source).and_then(|source| source.agents_of);
+        self.twins.load(Ordering::Relaxed)
+            && of.is_some_and(|of| self.catalogue.sources().any(|(_, source)| source.name == of))
+    }
+
     /// Takes the changes since the last call, oldest first.
     pub fn take_changes(&self) -> Vec<Change> {
         std::mem::take(&mut *lock(&self.pending))

@@ -64,7 +64,7 @@ impl Store {
         peer.introduce(id.peer.clone(), id.labels.iter().cloned().chain(host).collect(), beside);
         let before = peer.set_process(id.process.clone());
         let is_another = before.is_some() && before != id.process;
-        let awaited = id.ends.is_some() && self.twins.load(Ordering::Relaxed);
+        let awaited = id.ends.is_some() && self.has_twins(source);
         peer.came(id.ends.as_deref().copied(), awaited, is_another);
         if let Some(item) = self.catalogue.source(source).and_then(|s| s.restarts) {
             peer.cells.add(item.get(), is_another.into());

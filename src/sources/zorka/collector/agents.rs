@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use foldhash::fast::RandomState;
 
 use super::Collector;
-use super::submit::show_names;
 use crate::contract::http::{ConnectionId, Request};
 use crate::contract::{Identity, Service};
 use crate::model::{Departure, HeapSize, Now};
 use crate::sources::zorka::limits::{self, REFUSED, SESSION_AGE};
 use crate::sources::zorka::meter::Meter;
+use crate::sources::zorka::metrics as m;
 use crate::sources::zorka::session::{Agent, Kind, State, digits};
 
 /// Why an agent without a connection is gone.
@@ -402,4 +402,14 @@ fn renew(collector: &Collector, now: Now, state: &mut State) {
         state.meter.start(&state.shown, service, &collector.latencies, peer);
     }
     state.tables.iter_mut().for_each(|tables| tables.names.unbind());
+}
+
+/// Shows the numbers of names of the session that an agent uses.
+pub(super) fn show_names(state: &mut State, at: usize) {
+    let State { tables, peer, attached: true, .. } = state else { return };
+    let (Some(tables), Some(peer)) = (tables.get(at), peer) else { return };
+    let names = &tables.names;
+    for (item, n) in [(m::SYMBOLS, names.symbols()), (m::METHODS_KNOWN, names.methods())] {
+        peer.set(item, n as u64);
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use serde_json::{Map, Value, json};
 
 use super::agents::SessionRef;
-use super::submit::show_names;
+use super::agents::show_names;
 use super::{Collector, Outcome, Reply};
 use crate::contract::http::Request;
 use crate::model::{Now, cut};

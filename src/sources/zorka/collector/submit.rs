@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
-use super::agents::SessionRef;
+use super::agents::{SessionRef, show_names};
 use super::{Collector, Endpoint, Outcome, Reply};
 use crate::contract::http::{Dropped, Request};
 use crate::model::{Charge, HeapSize, Now, Purpose};
@@ -407,16 +407,6 @@ fn count(
     let now = trace.now.wall;
     let spans = Spans { now, context, body, names: &tables.names, service };
     records.emit(&spans, allowed, peer);
-}
-
-/// Shows the numbers of names of the session that an agent uses.
-pub(super) fn show_names(state: &mut State, at: usize) {
-    let State { tables, peer, attached: true, .. } = state else { return };
-    let (Some(tables), Some(peer)) = (tables.get(at), peer) else { return };
-    let names = &tables.names;
-    for (item, n) in [(m::SYMBOLS, names.symbols()), (m::METHODS_KNOWN, names.methods())] {
-        peer.set(item, n as u64);
-    }
 }
 
 /// A decoded body, which of its records are copies, and what makes event records of it.
