@@ -90,13 +90,13 @@ impl Peer {
 /// Static metrics.
 impl Peer {
     /// Adds to a counter; the count continues when the same peer reconnects.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, item: MetricItem, more: u64) {
         self.sums.add(item, more, &mut *self.to);
     }
 
     /// Sets a value; of numbers that are set several times in a turn, the last one is told.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, item: MetricItem, value: impl Into<Value>) {
         self.sums.set(item, value.into(), &mut *self.to);
     }

@@ -37,7 +37,7 @@ struct Counters {
 }
 
 impl Counters {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, item: MetricItem, more: u64) {
         if let Some(sum) = self.sums.get_mut(usize::from(item.get())) {
             *sum = sum.wrapping_add(more);
@@ -45,7 +45,7 @@ impl Counters {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, item: MetricItem, bits: u64, is_float: bool) {
         let Some(sum) = self.sums.get_mut(usize::from(item.get())) else { return };
         *sum = bits;
@@ -244,17 +244,25 @@ impl Sums {
         self.now = now;
     }
 
-    #[inline]
+    /// Inlined, since most items are constants: a sum and a bit of a known place change then.
+    #[inline(always)]
     pub(super) fn add(&mut self, item: MetricItem, more: u64, to: &mut dyn Recipient) {
         match &mut self.counters {
             Some(counters) => counters.add(item, more),
-            None if self.direct => to.update(Update::Count { item, more }),
-            none => none.insert(spare()).add(item, more),
+            None => self.first_add(item, more, to),
         }
     }
 
+    #[cold]
+    fn first_add(&mut self, item: MetricItem, more: u64, to: &mut dyn Recipient) {
+        if self.direct {
+            return to.update(Update::Count { item, more });
+        }
+        self.counters.insert(spare()).add(item, more);
+    }
+
     /// A number is told at the end of the turn, what else there is at once.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set(&mut self, item: MetricItem, value: Value, to: &mut dyn Recipient) {
         let (bits, is_float) = match value {
             Value::U32(number) => (number.into(), false),
@@ -264,9 +272,22 @@ impl Sums {
         };
         match &mut self.counters {
             Some(counters) => counters.set(item, bits, is_float),
-            None if self.direct => to.update(Update::Set { item, value }),
-            none => none.insert(spare()).set(item, bits, is_float),
+            None => self.first_set(item, value, (bits, is_float), to),
         }
+    }
+
+    #[cold]
+    fn first_set(
+        &mut self,
+        item: MetricItem,
+        value: Value,
+        (bits, is_float): (u64, bool),
+        to: &mut dyn Recipient,
+    ) {
+        if self.direct {
+            return to.update(Update::Set { item, value });
+        }
+        self.counters.insert(spare()).set(item, bits, is_float);
     }
 
     /// A metric has no value from now on: what was counted before does not come back.

@@ -196,6 +196,7 @@ struct AllAgreed {
 }
 
 /// Adds what there is.
+#[inline(always)]
 pub(super) fn add(item: MetricItem, more: u64, peer: &mut Peer) {
     if more > 0 {
         peer.add(item, more);
