@@ -270,10 +270,10 @@ impl Collections {
             self.pauses.iter().any(pause) && !self.open.iter().any(|other| other.began > of.began)
         };
         let complete = |of: &Collection| {
-            let background = of.gc.kind == BACKGROUND && !pausing(of);
-            let paused = of.paused || background || !self.has_pauses;
-            let counted = of.statistics.is_some() || !self.has_statistics;
-            of.began.is_some() && of.ended.is_some() && paused && counted
+            of.began.is_some()
+                && of.ended.is_some()
+                && (of.statistics.is_some() || !self.has_statistics)
+                && (of.paused || !self.has_pauses || (of.gc.kind == BACKGROUND && !pausing(of)))
         };
         let at = self.open.iter().position(complete)?;
         Some(self.open.remove(at).gc)
