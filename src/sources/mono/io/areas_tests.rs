@@ -140,11 +140,11 @@ impl Tree {
         let tree = Self { root, area, page: std::fs::read(file).unwrap() };
         std::fs::create_dir_all(tree.process().join("map_files")).unwrap();
         std::fs::write(tree.root.join("stat"), "btime 1000\n").unwrap();
-        let zeros = "0 ".repeat(17);
+        let (zeros, user) = ("0 ".repeat(17), rustix::process::geteuid().as_raw());
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
         for (file, text) in [
             ("stat", format!("{PID} (mono) S {zeros}1 50 0 0")),
-            ("status", format!("Uid:\t1\t1\t0\t0\nNSpid:\t{PID}\t{INNER}\n")),
+            ("status", format!("Uid:\t1\t{user}\t0\t0\nNSpid:\t{PID}\t{INNER}\n")),
             ("mountinfo", mounts),
         ] {
             std::fs::write(tree.process().join(file), text).unwrap();
