@@ -186,7 +186,8 @@ pub mod fuzzing {
     /// The socket of a line of /proc/PID/net/tcp.
     #[must_use]
     pub fn connection(line: &[u8], local: SocketAddr) -> Option<Socket> {
-        sockets::connection(line, local)
+        let (ends, socket) = sockets::connection(line)?;
+        (ends.0 == sockets::canonical(local)).then_some(socket)
     }
 
     /// An answer of sock_diag(7).
