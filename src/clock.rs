@@ -19,7 +19,7 @@ pub fn now() -> Now {
 
 /// `CLOCK_MONOTONIC` of this host in ns, which runtimes stamp their events with.
 #[must_use]
-pub fn ticks() -> u64 {
+pub fn nanoseconds() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec
         .unsigned_abs()

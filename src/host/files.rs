@@ -173,7 +173,7 @@ impl ProcDir {
 /// Its file system cannot read it.
 pub fn read_at(file: &File, at: u64, most: usize, into: &mut Vec<u8>) -> io::Result<()> {
     let mut read = 0;
-    loop {
+    while read < most {
         let end = most.min(STEP.max(2 * read));
         into.resize(into.len().max(end), 0);
         let rest = into.get_mut(read..end).unwrap_or_default();

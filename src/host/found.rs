@@ -2,6 +2,7 @@
 //! system that is another user's need not answer, and is not asked before.
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -87,9 +88,20 @@ impl Found {
     }
 
     /// It is a file, not a FIFO or another thing.
-    #[must_use]
-    pub fn is_regular(&self) -> bool {
+    fn is_regular(&self) -> bool {
         FileType::from_raw_mode(self.stat.stx_mode.into()) == FileType::RegularFile
+    }
+
+    /// It is a file of such a size, and has no other name: one that was linked there is another's.
+    #[must_use]
+    pub fn is_plain(&self, sizes: &RangeInclusive<u64>) -> bool {
+        self.is_regular() && self.stat.stx_nlink <= 1 && sizes.contains(&self.stat.stx_size)
+    }
+
+    /// It belongs to this user.
+    #[must_use]
+    pub const fn is_of(&self, user: u32) -> bool {
+        self.stat.stx_uid == user
     }
 
     /// The type of its file system, by the process's `mountinfo`.

@@ -54,6 +54,8 @@ use watches::Watches;
 /// The host, for all sources.
 pub struct Host {
     proc: ProcFs,
+    /// Start of this process in clock ticks since boot.
+    began: u64,
     users: Users,
     watches: Option<Arc<Watches>>,
     /// Until [`Self::run`] has them: they hold the host.
@@ -88,8 +90,11 @@ impl Host {
         let watches = Watches::new()
             .inspect_err(|e| log::warn!("processes: new ones are seen late: inotify: {e}"))
             .ok();
+        let proc = ProcFs::new(root);
+        let own = proc.open(std::process::id()).and_then(|own| own.start());
         Arc::new(Self {
-            proc: ProcFs::new(root),
+            proc,
+            began: own.unwrap_or_default(),
             users: Users::default(),
             watches: watches.map(Arc::new),
             finders: Mutex::default(),
@@ -103,6 +108,12 @@ impl Host {
     #[must_use]
     pub const fn proc(&self) -> &ProcFs {
         &self.proc
+    }
+
+    /// A process with this start began while this PMDA ran.
+    #[must_use]
+    pub const fn began(&self, start: u64) -> bool {
+        start >= self.began
     }
 
     /// Some source looks for processes.
@@ -186,7 +197,8 @@ pub mod fuzzing {
     /// The socket of a line of /proc/PID/net/tcp.
     #[must_use]
     pub fn connection(line: &[u8], local: SocketAddr) -> Option<Socket> {
-        sockets::connection(line, local)
+        let (ends, socket) = sockets::connection(line)?;
+        (ends.0 == sockets::canonical(local)).then_some(socket)
     }
 
     /// An answer of sock_diag(7).

@@ -98,6 +98,8 @@ mod tests {
         let stat = ProcStat::parse(text).expect("stat");
         assert_eq!((&stat.comm[..], stat.start, stat.threads), (&b"a) R (b\n"[..], 242_969, 1));
         assert!(!stat.kernel && !stat.ended);
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        assert_eq!(stat.cpu, (5 * tick, 6 * tick));
         let text = b"2 (kthreadd) Z 0 0 0 0 -1 2129984 1 2 3 4 5 6 7 8 20 0 1 0 7 1 2 3\n";
         let stat = ProcStat::parse(text).expect("stat");
         assert!(stat.kernel && stat.ended);

@@ -97,16 +97,12 @@ impl<K: Clone + PartialEq, T> Reports<K, T> {
 
     /// Tells of a process, if it is not as it was told last.
     pub fn tell(&self, pid: u32, start: u64, known: K, what: T) {
-        if self.takes(pid) {
-            self.known.tell(pid, start, known, || self.put(pid, start, |_| what));
-        }
+        self.known.tell(pid, start, known, || self.put(pid, start, |_| what));
     }
 
     /// The same of what was found by what was told before. `join`: with a report that nobody has taken yet.
     pub fn tell_again(&self, pid: u32, start: u64, known: K, join: impl FnOnce(Option<T>) -> T) {
-        if self.takes(pid) {
-            self.known.tell_again(pid, start, known, || self.put(pid, start, join));
-        }
+        self.known.tell_again(pid, start, known, || self.put(pid, start, join));
     }
 
     /// A process has ended.
@@ -139,8 +135,8 @@ impl<K: Clone + PartialEq, T> Reports<K, T> {
         Taken { found, alive, full }
     }
 
-    /// There is room for a report of this process. If not, it is to be found again.
-    fn takes(&self, pid: u32) -> bool {
+    /// Keeps a report until it is taken. `false`: there is no room for one of this process, which is to be found again.
+    fn put(&self, pid: u32, start: u64, what: impl FnOnce(Option<T>) -> T) -> bool {
         let mut waiting = self.lock();
         if waiting.found.len() >= self.most {
             // Those that are there come first.
@@ -148,15 +144,13 @@ impl<K: Clone + PartialEq, T> Reports<K, T> {
         }
         let takes = waiting.found.len() < self.most || waiting.found.contains_key(&pid);
         waiting.full |= !takes;
+        if takes {
+            let before = waiting.found.remove(&pid).filter(|before| before.start == start);
+            let what = what(before.map(|before| before.what));
+            waiting.found.insert(pid, Report { start, what, ended: false });
+            self.ready.notify_one();
+        }
         takes
-    }
-
-    fn put(&self, pid: u32, start: u64, what: impl FnOnce(Option<T>) -> T) {
-        let mut waiting = self.lock();
-        let before = waiting.found.remove(&pid).filter(|before| before.start == start);
-        let what = what(before.map(|before| before.what));
-        waiting.found.insert(pid, Report { start, what, ended: false });
-        self.ready.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting<T>> {

@@ -5,7 +5,7 @@ mod owners;
 
 pub use owners::owners;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -42,16 +42,36 @@ pub struct Socket {
     pub user: u32,
 }
 
+/// The ends of a connection.
+type Ends = (SocketAddr, SocketAddr);
+
 /// A peer's socket: of the one of this host that is connected from `peer` to `ours`, the
 /// addresses that a connection of this process has.
 #[must_use]
 pub fn socket(proc: &ProcFs, peer: SocketAddr, ours: SocketAddr) -> Option<Socket> {
-    match diag::inode(peer, ours) {
+    sockets(proc, &[(peer, ours)]).pop().flatten()
+}
+
+/// The same of each of these connections.
+fn sockets(proc: &ProcFs, connections: &[Ends]) -> Vec<Option<Socket>> {
+    let mut unanswered = HashSet::new();
+    let ask = |ends: &Ends| match diag::inode(ends.0, ends.1) {
         Ok(Some(socket)) => Some(socket),
         // The connection is closed. Thousands of peers that leave at once must not cost a list each.
         Ok(None) if kernel_finds() => None,
-        Ok(None) | Err(_) => listed(proc, peer),
+        Ok(None) | Err(_) => {
+            unanswered.insert(canonical(ends.0));
+            None
+        }
+    };
+    let mut found: Vec<_> = connections.iter().map(ask).collect();
+    if !unanswered.is_empty() {
+        let listed = listed(proc, &unanswered);
+        for (socket, (peer, _)) in found.iter_mut().zip(connections) {
+            *socket = socket.or_else(|| listed.get(&canonical(*peer)).copied());
+        }
     }
+    found
 }
 
 /// Whether the kernel finds connections that are open; one without such answers finds none. A
@@ -67,32 +87,41 @@ fn finds_own() -> io::Result<bool> {
     Ok(diag::inode(client.local_addr()?, client.peer_addr()?)?.is_some())
 }
 
-/// The same from the list of all connections: a port has only one to us. With thousands of them it
-/// takes a tenth of a second.
-fn listed(proc: &ProcFs, local: SocketAddr) -> Option<Socket> {
+/// The same from the lists of all connections, by the address of the peer: a port has only one to us. With thousands
+/// of them it takes a tenth of a second.
+fn listed(proc: &ProcFs, peers: &HashSet<SocketAddr>) -> HashMap<SocketAddr, Socket> {
+    let mut found = HashMap::new();
     // What a process of both families connects with is in the second list.
-    ["self/net/tcp", "self/net/tcp6"].into_iter().find_map(|list| {
-        let text = proc.read(list, LIST)?;
-        text.split(|&b| b == b'\n').skip(1).find_map(|line| connection(line, local))
-    })
+    for text in ["self/net/tcp", "self/net/tcp6"].iter().filter_map(|list| proc.read(list, LIST)) {
+        let lines = text.split(|&b| b == b'\n').skip(1).filter_map(connection);
+        for ((peer, _), socket) in lines.filter(|((peer, _), _)| peers.contains(peer)) {
+            found.entry(peer).or_insert(socket);
+        }
+    }
+    found
 }
 
-/// The socket of a line, if it is an open connection with this local address.
-pub(super) fn connection(line: &[u8], local: SocketAddr) -> Option<Socket> {
+/// The connection of a line and its socket, if it is open. Its own end comes first.
+pub(super) fn connection(line: &[u8]) -> Option<(Ends, Socket)> {
     const ESTABLISHED: &str = "01";
-    let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
-    let address = fields.nth(1)?;
-    let (ip, port) = address.split_once(':')?;
-    if u16::from_str_radix(port, 16).ok()? != local.port()
-        || ip_of(ip)?.to_canonical() != local.ip().to_canonical()
-        || fields.nth(1)? != ESTABLISHED
-    {
+    let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace().skip(1);
+    let mut end = || {
+        let (ip, port) = fields.next()?.split_once(':')?;
+        Some(SocketAddr::new(ip_of(ip)?.to_canonical(), u16::from_str_radix(port, 16).ok()?))
+    };
+    let ends = (end()?, end()?);
+    if fields.next()? != ESTABLISHED {
         return None;
     }
     // Queues, timer, retransmissions, user, timeout, inode.
     let user = fields.nth(3)?.parse().ok()?;
     let inode = fields.nth(1)?.parse().ok().filter(|inode| *inode != 0)?;
-    Some(Socket { inode, user })
+    Some((ends, Socket { inode, user }))
+}
+
+/// An address of four bytes is one, however it is written.
+pub(super) fn canonical(end: SocketAddr) -> SocketAddr {
+    SocketAddr::new(end.ip().to_canonical(), end.port())
 }
 
 /// An address as the kernel prints it: words of 32 bits, each in the order of the host.
@@ -160,18 +189,17 @@ mod tests {
     #[test]
     fn lines() {
         let line = b"   3: 0100007F:A2C4 0100007F:22B8 01 00000000:00000000 00:00000000 00000000  1000        0 83417 1 0";
-        let at = |text: &str| text.parse().expect("an address");
+        let at = |text: &str| -> SocketAddr { text.parse().expect("an address") };
         if cfg!(target_endian = "little") {
-            assert_eq!(
-                connection(line, at("127.0.0.1:41668")),
-                Some(Socket { inode: 83_417, user: 1000 })
-            );
+            let ends = (at("127.0.0.1:41668"), at("127.0.0.1:8888"));
+            assert_eq!(connection(line), Some((ends, Socket { inode: 83_417, user: 1000 })));
         }
-        for other in ["127.0.0.2:41668", "127.0.0.1:41669", "[::1]:41668"] {
-            assert_eq!(connection(line, at(other)), None, "{other}");
+        let text = String::from_utf8_lossy(line);
+        for other in [text.replace(" 01 ", " 06 "), text.replace("83417", "0")] {
+            assert_eq!(connection(other.as_bytes()), None, "{other}");
         }
         for end in 0..90 {
-            assert_eq!(connection(&line[..end], at("127.0.0.1:41668")), None, "{end}");
+            assert_eq!(connection(&line[..end]), None, "{end}");
         }
         let mapped = "0000000000000000FFFF00000100007F";
         if cfg!(target_endian = "little") {
@@ -180,6 +208,10 @@ mod tests {
         for odd in ["", "0", "0100007G", "é100007", "0000000000000000FFFF00000100007"] {
             assert_eq!(ip_of(odd), None);
         }
+    }
+
+    fn in_list(proc: &ProcFs, local: SocketAddr) -> Option<Socket> {
+        listed(proc, &HashSet::from([local])).remove(&local)
     }
 
     /// A /proc whose list has this connection.
@@ -191,10 +223,10 @@ mod tests {
             IpAddr::V4(ip) => format!("{:08X}", u32::from_ne_bytes(ip.octets())),
             IpAddr::V6(_) => "0".repeat(24) + &format!("{:08X}", u32::from_ne_bytes([0, 0, 0, 1])),
         };
-        let line = format!("\n 0: {ip}:{:04X} 0:0 01 0:0 0:0 0 0 0 5 1\n", local.port());
+        let line = format!("\n 0: {ip}:{:04X} {ip}:0001 01 0:0 0:0 0 0 0 5 1\n", local.port());
         std::fs::write(net.join("tcp"), line).expect("a file");
         let proc = ProcFs::new(root);
-        assert_eq!(listed(&proc, local), Some(Socket { inode: 5, user: 0 }));
+        assert_eq!(in_list(&proc, local), Some(Socket { inode: 5, user: 0 }));
         proc
     }
 
@@ -209,13 +241,13 @@ mod tests {
             let local = client.local_addr().expect("an address");
             let found = socket(&proc, local, ours).expect("a socket");
             assert_eq!(found.user, rustix::process::geteuid().as_raw());
-            assert_eq!(listed(&proc, local), Some(found));
+            assert_eq!(in_list(&proc, local), Some(found));
             let inode = found.inode;
             assert_eq!(holds(&this, Holding::Socket(inode)), Some(true));
             assert_eq!(holds(&this, Holding::Socket(inode + 1_000_000)), Some(false));
             drop(client);
             assert_eq!(socket(&proc, local, ours), None);
-            assert_eq!(listed(&proc, local), None);
+            assert_eq!(in_list(&proc, local), None);
             drop(listener);
             if kernel_finds() {
                 assert_eq!(socket(&listing(local), local, ours), None, "no list is read");

@@ -2,12 +2,13 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 
 use rustix::fs::AtFlags;
 
-use super::{LIST, connection, held, ip_of, socket};
+use super::{Ends, LIST, Socket, canonical, connection, held, sockets};
 use crate::host::files::{ProcDir, ProcFs};
+use crate::host::text::ProcStatus;
 
 /// The process, of these, that has each of these connections open: id and start. Connections are those of this
 /// process to others: the other's end comes first.
@@ -17,7 +18,7 @@ use crate::host::files::{ProcDir, ProcFs};
 #[must_use]
 pub fn owners(
     proc: &ProcFs,
-    connections: &[(SocketAddr, SocketAddr)],
+    connections: &[Ends],
     among: &[(u32, u64)],
 ) -> Vec<Option<(u32, u64)>> {
     // A socket that was passed on at a fork is the parent's.
@@ -26,72 +27,84 @@ pub fn owners(
     let open = |&(pid, start): &(u32, u64)| {
         proc.open(pid).filter(|process| process.start() == Some(start))
     };
-    let own = |&(peer, ours): &(_, _)| socket(proc, peer, ours).map(|socket| socket.inode);
-    let mut inodes: Vec<Option<u64>> = connections.iter().map(own).collect();
-    let far = connections.iter().zip(&inodes);
+    let mut sockets = sockets(proc, connections);
+    let far = connections.iter().zip(&sockets);
     // No other namespace has a loopback address of this one.
-    let far = far.filter(|((peer, _), inode)| inode.is_none() && !peer.ip().is_loopback());
-    let far: HashSet<_> = far.map(|(ends, _)| canonical(*ends)).collect();
+    let far = far.filter(|((peer, _), socket)| socket.is_none() && !peer.ip().is_loopback());
+    let far: HashSet<_> = far.map(|(ends, _)| both(*ends)).collect();
     if !far.is_empty() {
         let found = elsewhere(proc, &far, among.iter().filter_map(open));
-        for (inode, ends) in inodes.iter_mut().zip(connections) {
-            *inode = inode.or_else(|| found.get(&canonical(*ends)).copied().flatten());
+        for (socket, ends) in sockets.iter_mut().zip(connections) {
+            *socket = socket.or_else(|| found.get(&both(*ends)).copied().flatten());
         }
     }
-    let mut missing: HashSet<u64> = inodes.iter().flatten().copied().collect();
+    let known = sockets.iter().flatten().map(|socket| (socket.inode, socket.user));
+    let mut missing: HashMap<u64, u32> = known.collect();
     let mut owners = HashMap::new();
     for process in &among {
         if missing.is_empty() {
             break;
         }
         let Some(open) = open(process) else { continue };
-        for inode in held(&open, &missing) {
+        let Some(ProcStatus { real, uid, .. }) = open.status() else { continue };
+        // Others have none of them, and may have many files.
+        let own = missing.iter().filter(|(_, user)| [real, uid].contains(user));
+        let own: HashSet<u64> = own.map(|(inode, _)| *inode).collect();
+        if own.is_empty() {
+            continue;
+        }
+        for inode in held(&open, &own) {
             missing.remove(&inode);
             owners.insert(inode, *process);
         }
     }
-    inodes.into_iter().map(|inode| owners.get(&inode?).copied()).collect()
+    sockets.into_iter().map(|socket| owners.get(&socket?.inode).copied()).collect()
 }
 
-fn canonical((peer, ours): (SocketAddr, SocketAddr)) -> (SocketAddr, SocketAddr) {
-    let of = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
-    (of(peer), of(ours))
+fn both((peer, ours): Ends) -> Ends {
+    (canonical(peer), canonical(ours))
 }
 
-/// The inodes of connections that the namespaces of these processes have; `None`: several have it.
+/// The sockets of connections that the namespaces of these processes have; `None`: several have it.
+///
+/// Whoever has a user namespace of his own makes network namespaces in which he has any address: only what is in that
+/// of this process is believed.
 fn elsewhere(
     proc: &ProcFs,
-    wanted: &HashSet<(SocketAddr, SocketAddr)>,
+    wanted: &HashSet<Ends>,
     processes: impl Iterator<Item = ProcDir>,
-) -> HashMap<(SocketAddr, SocketAddr), Option<u64>> {
-    let namespace = |process: &ProcDir| {
-        let stat = rustix::fs::statat(process.file(), "ns/net", AtFlags::empty()).ok()?;
-        Some((stat.st_dev, stat.st_ino))
-    };
-    let own = proc.open(std::process::id()).and_then(|own| namespace(&own));
+) -> HashMap<Ends, Option<Socket>> {
+    let Some(this) = proc.open(std::process::id()) else { return HashMap::new() };
+    let Some(users) = namespace(&this, "ns/user") else { return HashMap::new() };
     let addresses: HashSet<IpAddr> = wanted.iter().map(|(own, _)| own.ip()).collect();
-    let mut known: HashSet<_> = own.into_iter().collect();
+    let mut known: HashSet<_> = namespace(&this, "ns/net").into_iter().collect();
     let mut found = HashMap::new();
     for process in processes {
         // A list takes a millisecond or more, however short it is.
-        if !namespace(&process).is_some_and(|namespace| known.insert(namespace))
+        if namespace(&process, "ns/user") != Some(users)
+            || !namespace(&process, "ns/net").is_some_and(|namespace| known.insert(namespace))
             || !has_address(&process, &addresses)
         {
             continue;
         }
         for text in ["net/tcp", "net/tcp6"].iter().filter_map(|list| process.read_most(list, LIST))
         {
-            for line in text.split(|&b| b == b'\n').skip(1) {
-                let Some(ends) = ends(line).filter(|ends| wanted.contains(ends)) else { continue };
-                let Some(socket) = connection(line, ends.0) else { continue };
+            let lines = text.split(|&b| b == b'\n').skip(1).filter_map(connection);
+            for (ends, socket) in lines.filter(|(ends, _)| wanted.contains(ends)) {
                 match found.entry(ends) {
-                    Entry::Vacant(entry) => drop(entry.insert(Some(socket.inode))),
+                    Entry::Vacant(entry) => drop(entry.insert(Some(socket))),
                     Entry::Occupied(mut entry) => *entry.get_mut() = None,
                 }
             }
         }
     }
     found
+}
+
+/// A namespace of a process, if this user may see it.
+fn namespace(process: &ProcDir, kind: &str) -> Option<(u64, u64)> {
+    let stat = rustix::fs::statat(process.file(), kind, AtFlags::empty()).ok()?;
+    Some((stat.st_dev, stat.st_ino))
 }
 
 /// The namespace of a process has one of these addresses.
@@ -106,20 +119,9 @@ fn has_address(process: &ProcDir, wanted: &HashSet<IpAddr>) -> bool {
         || v6.map(Ipv6Addr::from).any(|ip| wanted.contains(&ip.into()))
 }
 
-/// Both ends of the connection of a line, its own first.
-fn ends(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    let mut fields = std::str::from_utf8(line).ok()?.split_ascii_whitespace().skip(1);
-    let mut end = || {
-        let (ip, port) = fields.next()?.split_once(':')?;
-        let port = u16::from_str_radix(port, 16).ok()?;
-        Some(SocketAddr::new(ip_of(ip)?.to_canonical(), port))
-    };
-    Some((end()?, end()?))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::path::{Path, PathBuf};
 
     use super::*;
@@ -157,8 +159,12 @@ mod tests {
         }
         let zeros = "0 ".repeat(17);
         std::fs::write(dir.join("stat"), format!("{pid} (java) S {zeros}1 9 0 0")).expect("ours");
-        std::fs::write(root.join(namespace), "").expect("ours");
-        std::os::unix::fs::symlink(root.join(namespace), dir.join("ns/net")).expect("ours");
+        std::fs::write(dir.join("status"), "Uid:\t1000\t0\t0\t0\n").expect("ours");
+        for (kind, namespace) in [("net", namespace), ("user", "users")] {
+            std::fs::write(root.join(namespace), "").expect("ours");
+            let link = dir.join("ns").join(kind);
+            std::os::unix::fs::symlink(root.join(namespace), link).expect("ours");
+        }
         std::fs::write(dir.join("net/tcp"), format!("  sl\n{lines}\n")).expect("ours");
         let addresses = "+-- 172.17.0.0/16\n  |-- 172.17.0.2\n  /32 host LOCAL\n  |-- 172.17.0.3\n";
         std::fs::write(dir.join("net/fib_trie"), addresses).expect("ours");
@@ -193,6 +199,11 @@ mod tests {
         assert_eq!(owners(&proc, &connections, &among), [Some((51, 9)), None]);
         assert_eq!(owners(&proc, &connections, &among[..2]), [None, None]);
         assert_eq!(owners(&proc, &connections, &among[..1]), [None, Some((54, 9))][..].to_vec());
+        // One that is of another user has none of its sockets.
+        let status = |user| format!("Uid:\t{user}\t1\t0\t0\n");
+        std::fs::write(root.join("51/status"), status(1001)).expect("ours");
+        assert_eq!(owners(&proc, &connections, &among), [None, None]);
+        std::fs::write(root.join("51/status"), status(1000)).expect("ours");
         for pid in ["53", "54"] {
             std::fs::write(root.join(pid).join("net/fib_trie"), "|-- 10.0.0.1\n").expect("ours");
         }
@@ -201,6 +212,14 @@ mod tests {
             [Some((51, 9)), None],
             "of another address"
         );
+        // Whoever has a user namespace of his own can have any address.
+        std::fs::write(root.join("others"), "").expect("ours");
+        for pid in ["51", "52"] {
+            std::fs::remove_file(root.join(pid).join("ns/user")).expect("ours");
+            let link = root.join(pid).join("ns/user");
+            std::os::unix::fs::symlink(root.join("others"), link).expect("ours");
+        }
+        assert_eq!(owners(&proc, &connections, &among), [None, None]);
         let six = "fd00000000000000000000000000000a 04 40 00 82     eth0\n";
         std::fs::write(root.join("54/net/if_inet6"), six).expect("ours");
         let has = |ip: &str| {

@@ -200,3 +200,10 @@ fn a_finder_whose_looks_hang_does_not_keep_the_others_from_looking() {
         assert!(now < Duration::from_secs(5), "the other has looked once in two scans");
     }
 }
+
+#[test]
+fn what_begins_while_this_process_runs_is_new() {
+    let host = Host::new("/proc".into());
+    let own = host.proc().open(std::process::id()).unwrap().start().unwrap();
+    assert!(host.began(own) && host.began(own + 1) && !host.began(own - 1));
+}

@@ -187,7 +187,8 @@ impl Times {
         let Some(process) = found.process() else { return };
         let stat = process.stat().filter(|stat| stat.start == found.target.start);
         let Some(ProcStat { cpu: (user, system), .. }) = stat else { return };
-        if let Some(cpus) = cpus(&process).filter(|_| !self.bound) {
+        // They can be others at any time.
+        if let Some(cpus) = cpus(&process) {
             peer.set(m::CPUS, cpus);
         }
         for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {
@@ -205,7 +206,8 @@ impl Times {
 
 /// Processors that the process may use.
 fn cpus(process: &ProcDir) -> Option<u32> {
-    let status = String::from_utf8(process.read("status")?).ok()?;
+    let status = process.read("status")?;
+    let status = String::from_utf8_lossy(&status);
     count(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim())
 }
 

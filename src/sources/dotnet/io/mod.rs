@@ -18,6 +18,7 @@ use super::Config;
 use super::stream::MergedLatencies;
 use super::stream::feed::{Hub, PROVIDER};
 use crate::clock::now;
+use crate::model::{Charge, Purpose};
 use crate::net::{Net, Peers};
 use crate::sources::foreign::ForeignReaders;
 use crate::sources::{Context, Running};
@@ -46,7 +47,8 @@ pub(super) fn start(
     });
     let tasks = net.clone();
     let configs = shared.config.clone();
-    discovery::start(configs, &host, &net, move |found: Found| {
+    let charge = Charge::new(Arc::clone(shared.peers.memory()), Purpose::Definitions);
+    discovery::start(configs, &host, &net, charge, move |found: Found| {
         tasks.spawn(process::run(found, Arc::clone(&shared)));
     });
     Ok(Box::new(RunningDotnet { sender, hub, config: Mutex::new(config) }))

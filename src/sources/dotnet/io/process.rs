@@ -65,13 +65,11 @@ pub(super) async fn run(found: Found, shared: Arc<Shared>) {
         true => Some(Duration::ZERO),
         false => (found.target.pid != 0).then(|| age(found.target.start)),
     };
-    // The monotonic clock began with the PMDA.
-    let is_new = !found.again && age.is_some_and(|age| age < at.monotonic);
     let task = Task {
         session: Process::new(Arc::clone(&first), Arc::clone(&shared.client), at.monotonic, age),
         peer: shared.peers.peer(&queue),
         ledger: Ledger::new(shared.peers.memory()),
-        facts: Facts::new(Arc::clone(&found.target), is_new),
+        facts: Facts::new(Arc::clone(&found.target), found.is_new()),
         parts: Parts::new(
             &first,
             Box::new(Threads::new(found.target.pid, found.target.container_pid)),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use crate::clock::ticks;
+use crate::clock::nanoseconds;
 use crate::contract::Peer;
 use crate::model::Now;
 use crate::net::guard::{Guard, Guarded};
@@ -144,7 +144,7 @@ impl Reading {
     /// Reads what is there, and decodes it.
     pub(super) fn turn(&mut self, now: Now, parts: &mut Parts, peer: &mut Peer) -> Turn {
         let mut turn = Turn::default();
-        let clock = Ticks(ticks());
+        let clock = Ticks(nanoseconds());
         if self.first > 0 {
             turn.bytes = std::mem::take(&mut self.first);
             turn.fault = self.take((now, clock), &[], parts, peer);

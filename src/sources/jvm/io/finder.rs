@@ -123,16 +123,16 @@ impl Finder {
         let known = self.reports().known();
         if let Some(mut shown) = known.get(pid, start) {
             shown.program.file = None;
-            known.tell_again(pid, start, shown, || {});
+            known.tell_again(pid, start, shown, || true);
         }
     }
 }
 
 impl Shared {
     /// A look has come back in time.
-    fn looked(&self, who: Who, command: &[u8], access: Access) {
+    fn looked(&self, who: Who, mut program: Program, access: Access) {
         let (pid, start, why) = (who.pid, who.start, access.why().to_owned());
-        let program = Program::new(command, access.file());
+        program.file = access.file();
         let shown = Shown { owner: who.owner.clone(), program, why };
         if matches!(access, Access::Kept(_)) {
             // What was open is here, if nobody has taken it yet.
@@ -148,14 +148,15 @@ impl Shared {
 
     /// The region that is open already: it stays readable when its name is gone, and is not opened again. A
     /// program that is another one may have a file of the same number.
-    fn kept(&self, who: &Who, command: &[u8], located: &Located) -> Option<Access> {
+    fn kept(&self, who: &Who, program: Program, located: &Located) -> Option<Access> {
         let kept = match (&located.area, &located.library) {
             (Some(area), _) => Access::Kept(area.file()),
             (None, Some(library)) if self.reads_memory() => Access::Kept(loaded(library)),
             (None, _) => return None,
         };
         let known = self.reports.known().get(who.pid, who.start)?;
-        (known.program == Program::new(command, kept.file())).then_some(kept)
+        let differs = program.is_another(&known.program) || program.is_named(&known.program);
+        (known.program.file == kept.file() && !differs).then_some(kept)
     }
 
     /// Whether a process can be read. `None`: it is no JVM, as far as this user can see.
@@ -261,7 +262,8 @@ impl host::Finder for Finder {
         let environment = process.read_most("environ", limits::ENVIRONMENT).unwrap_or_default();
         let texts = Start { command: &command, environment: &environment };
         let who = shared.who(glance, texts);
-        let kept = located.as_ref().and_then(|located| shared.kept(&who, &command, located));
+        let program = Program::of(process, &command, None);
+        let kept = located.as_ref().and_then(|located| shared.kept(&who, program, located));
         let look = || shared.access(glance, located.as_ref(), texts, visit.number);
         let Some(access) = kept.or_else(look) else { return none(shared) };
         let interest = match access {
@@ -269,7 +271,7 @@ impl host::Finder for Finder {
             Access::Open(_) | Access::Kept(_) => Interest::Seldom,
             Access::Closed(_) => Interest::Often,
         };
-        let report = Box::new(move || shared.looked(who, &command, access));
+        let report = Box::new(move || shared.looked(who, program, access));
         host::Look { interest, report: Some(report) }
     }
 

@@ -45,8 +45,8 @@ impl Scene {
     }
 
     fn looked(&self, who: Who, access: Access) {
-        let command = who.command.clone();
-        self.finder.0.looked(who, command.as_bytes(), access);
+        let program = Program::new(who.command.as_bytes(), None);
+        self.finder.0.looked(who, program, access);
     }
 
     fn found(&self, pid: u32, access: Access) {
@@ -208,7 +208,8 @@ fn programs_that_differ_late_in_their_command_lines_are_two() {
     let path = format!("java\0-cp\0{}", "x.jar:".repeat(1_000));
     let of = |class: &str| Who { comm: class.to_owned(), ..who(5, 7) };
     for class in ["a", "a", "b"] {
-        scene.finder.0.looked(of(class), format!("{path}\0{class}").as_bytes(), off());
+        let program = Program::new(format!("{path}\0{class}").as_bytes(), None);
+        scene.finder.0.looked(of(class), program, off());
         scene.reads();
     }
     assert_eq!(scene.shown(), ["b:5"]);

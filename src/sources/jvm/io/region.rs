@@ -154,11 +154,10 @@ fn opened(
             "its performance data is on a file system that has a server: reading it could take any time",
         ));
     }
-    let (stat, sizes) = (found.stat(), PROLOGUE as u64..=limits::REGION as u64);
-    if !found.is_regular() || stat.stx_nlink > 1 || !sizes.contains(&stat.stx_size) {
+    if !found.is_plain(&(PROLOGUE as u64..=limits::REGION as u64)) {
         return Err(Closed::Refused("not a performance data file"));
     }
-    if stat.stx_uid != glance.status().uid {
+    if !found.is_of(glance.status().uid) {
         return Err(Closed::Refused("its performance data is of another user"));
     }
     let file = found.open().map_err(|e| Closed::by(e, "its file cannot be opened"))?;

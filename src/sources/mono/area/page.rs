@@ -15,6 +15,9 @@ pub(crate) enum Refusal {
     /// It is no area of Mono, or one that is not complete yet.
     #[error("its shared area has not the form of Mono's")]
     NoArea,
+    /// It is a file of another user.
+    #[error("its shared area is of another user")]
+    Stranger,
     /// It is the area of another process than this.
     #[error("its shared area is that of process {0}")]
     Other(u32),

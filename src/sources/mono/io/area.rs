@@ -1,6 +1,7 @@
 //! The area of a process: where it is, by the text of /proc/PID/maps, and whether this user may read it.
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use rustix::fs::{CWD, major, minor};
 use rustix::io::Errno;
 
 use crate::host::{Found, Glance, Line, Mapped, Mapping, ProcDir, file_system, folder, lines};
-use crate::sources::mono::area::{Access, PAGE};
+use crate::sources::mono::area::{Access, PAGE, Refusal};
 use crate::sources::mono::limits;
 
 /// Where areas are.
@@ -17,6 +18,8 @@ pub(super) const SHM: &str = "/dev/shm";
 const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 /// What the path of an area has in front of its number.
 const NAME: &[u8] = b"/shm/mono.";
+/// Bytes of one.
+const SIZES: RangeInclusive<u64> = PAGE as u64..=PAGE as u64;
 /// Libraries and programs that are a Mono runtime.
 const RUNTIMES: [&[u8]; 5] = [
     b"/mono-sgen",
@@ -81,8 +84,11 @@ pub(super) fn look(
             if open == Some(file) {
                 return Some(Sight::open(file, None));
             }
-            let area = mapped(process, &mapping, number);
-            Some(area.map_or_else(denied, |area| Sight::open(file, Some(area))))
+            Some(match mapped(process, &mapping, (number, uid)) {
+                Some(Ok(area)) => Sight::open(file, Some(area)),
+                Some(Err(refusal)) => Sight::closed(Access::refused(refusal)),
+                None => denied(),
+            })
         }
         // Its files are hidden from this user.
         None => match named(number, process.pid(), uid, open) {
@@ -99,11 +105,11 @@ pub(crate) fn mapping(maps: &[u8], pid: u32) -> Option<Mapping> {
     lines(maps, NAME).find(|line| number(line) == Some(pid)).map(|line| line.mapping)
 }
 
-/// The number of an area, which is mapped shared and from its begin.
+/// The number of an area, which is mapped shared, to be written and from its begin.
 fn number(line: &Line<'_>) -> Option<u32> {
     let path = &line.mapping.path;
     let number = path.get(memchr::memmem::rfind(path, NAME)? + NAME.len()..)?;
-    let is_area = line.rights.ends_with(b"s") && line.offset == 0;
+    let is_area = line.rights == b"rw-s" && line.offset == 0;
     // A sign would be a part of the number.
     let is_area = is_area && number.iter().all(u8::is_ascii_digit);
     is_area.then(|| std::str::from_utf8(number).ok()?.parse().ok())?
@@ -115,26 +121,38 @@ fn runtime(maps: &[u8]) -> bool {
     RUNTIMES.into_iter().any(|name| lines(maps, name).any(is_executed))
 }
 
-/// The area that a process has mapped, if it is on tmpfs: by its mapping, which works when its name
-/// is gone, or by its name.
+/// The area that a process of this user has mapped, if it is on tmpfs: by its mapping, which works when its
+/// name is gone, or by its name.
 ///
 /// Its memory is not read, since what it maps there can change at any time: a read of a page of FUSE
 /// ends when its server, which may be the same user's, likes.
-fn mapped(process: &ProcDir, mapping: &Mapping, number: u32) -> Option<Area> {
+fn mapped(
+    process: &ProcDir,
+    mapping: &Mapping,
+    (number, user): (u32, u32),
+) -> Option<Result<Area, Refusal>> {
     let mounts = process.read_most("mountinfo", limits::MOUNTS)?;
     if file_system(&mounts, mapping.device) != Some(b"tmpfs") {
         return None;
     }
     let path = format!("{SHM}/mono.{number}");
-    let same = |found: Result<Found, Errno>| same(&found.ok()?, mapping.file());
+    let same = |found: Result<Found, Errno>| same(&found.ok()?, mapping.file(), user);
     same(Found::mapped(process, mapping.range))
         .or_else(|| same(Found::named(process, Path::new(&path))))
 }
 
-/// Opens what was found, if it is this file, of one page.
-fn same(found: &Found, file: Mapped) -> Option<Area> {
-    let is = found.file() == file && found.stat().stx_size == PAGE as u64;
-    is.then(|| found.open().ok())?.map(|file| Area { file })
+/// Opens what was found, if it is this file and an area of this user.
+fn same(found: &Found, file: Mapped, user: u32) -> Option<Result<Area, Refusal>> {
+    if found.file() != file {
+        return None;
+    }
+    if !found.is_plain(&SIZES) {
+        return Some(Err(Refusal::NoArea));
+    }
+    if !found.is_of(user) {
+        return Some(Err(Refusal::Stranger));
+    }
+    found.open().ok().map(|file| Ok(Area { file }))
 }
 
 /// The area of this name, of a process in our own pid namespace whose user it belongs to. It is on
@@ -146,12 +164,12 @@ fn named(number: u32, pid: u32, user: u32, open: Option<Mapped>) -> Result<Sight
     let shm = folder(CWD, Path::new(SHM))?;
     let device = rustix::fs::fstat(&shm)?.st_dev;
     let found = Found::at(&shm, format!("mono.{number}").as_ref())?;
-    let (file, stat) = (found.file(), found.stat());
+    let file = found.file();
     let own = rustix::fs::statfs(SHM).is_ok_and(|of| of.f_type == TMPFS_MAGIC);
     if !own
         || file.0 != (major(device), minor(device))
-        || stat.stx_uid != user
-        || stat.stx_size != PAGE as u64
+        || !found.is_of(user)
+        || !found.is_plain(&SIZES)
     {
         return Err(Errno::NOENT);
     }
@@ -176,6 +194,7 @@ mod tests {
         assert_eq!(mapping(maps, 1769), None);
         for line in [
             "7f1c-7f1d rw-p 00000000 00:1a 12 /dev/shm/mono.5",
+            "7f1c-7f1d r--s 00000000 00:1a 12 /dev/shm/mono.5",
             "7f1c-7f1d rw-s 00001000 00:1a 12 /dev/shm/mono.5",
             "7f1c-7f1d rw-s 00000000 00:1a 12 /dev/shm/mono.+5",
             "7f1c-7f1d rw-s 00000000 00:1a 12 /dev/shm/mono.5x",
@@ -202,12 +221,26 @@ mod tests {
         let (device, inode) = found.file();
         let mounts = std::fs::read("/proc/self/mountinfo").unwrap();
         assert_eq!(file_system(&mounts, device), Some(&b"tmpfs"[..]));
-        let area = same(&found, (device, inode)).expect("an area");
+        let user = rustix::process::geteuid().as_raw();
+        let area = same(&found, (device, inode), user).expect("the file").expect("an area");
+        let refused = |user| {
+            let found = Found::at(CWD, path.as_ref()).unwrap();
+            same(&found, (device, inode), user).expect("the file").err()
+        };
+        assert_eq!(refused(user + 1), Some(Refusal::Stranger));
+        // One that has another name may be another's.
+        let other = format!("{path}-link");
+        std::fs::hard_link(&path, &other).unwrap();
+        assert_eq!(refused(user), Some(Refusal::NoArea));
+        std::fs::remove_file(&other).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(7).unwrap();
+        assert_eq!(refused(user), Some(Refusal::NoArea));
+        std::fs::write(&path, [7; PAGE]).unwrap();
         std::fs::remove_file(&path).unwrap();
         let mut page = [0; PAGE];
         area.read(&mut page).unwrap();
         assert_eq!(page, [7; PAGE]);
-        assert!(same(&found, (device, inode + 1)).is_none());
-        assert!(same(&found, ((device.0, device.1 + 1), inode)).is_none());
+        assert!(same(&found, (device, inode + 1), user).is_none());
+        assert!(same(&found, ((device.0, device.1 + 1), inode), user).is_none());
     }
 }

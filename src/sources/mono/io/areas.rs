@@ -86,7 +86,9 @@ impl Task {
         if !config.discover {
             self.live.end("mono.discover is false");
         }
-        self.live.configure(&config.processes);
+        for pid in self.live.configure(&config.processes) {
+            self.finder.reports().forget(pid);
+        }
     }
 }
 
@@ -107,8 +109,8 @@ struct Live {
     patterns: Vec<String>,
     read: HashMap<u32, Process>,
     /// Processes whose names are not among those. They are no instances, until a configuration
-    /// wants them.
-    left_out: HashMap<u32, Found>,
+    /// wants them. The host knows at most [`host::limits::PROCESSES`] of these and the next ones.
+    left_out: HashMap<u32, LeftOut>,
     /// Processes that there was no room for.
     turned_away: HashSet<u32>,
     full: LogThrottle,
@@ -126,6 +128,14 @@ struct Process {
     refused: u8,
 }
 
+/// What is kept of a process that is not wanted.
+struct LeftOut {
+    start: u64,
+    program: Program,
+    /// See [`Facts::older`].
+    older: bool,
+}
+
 impl Live {
     fn new(processes: Arc<Processes>, maker: PeerMaker, charge: Charge) -> Self {
         Self {
@@ -141,12 +151,10 @@ impl Live {
     }
 
     /// Names of processes that are wanted. A known process that is no longer wanted stays an
-    /// instance.
-    fn configure(&mut self, patterns: &[String]) {
+    /// instance. Returns those that were not wanted: they are to be reported again.
+    fn configure(&mut self, patterns: &[String]) -> Vec<u32> {
         self.patterns = patterns.to_vec();
-        for (_, found) in std::mem::take(&mut self.left_out) {
-            self.found(found);
-        }
+        self.left_out.keys().copied().collect()
     }
 
     /// Applies reports of the finder.
@@ -154,7 +162,7 @@ impl Live {
         if let Some(alive) = &reports.alive {
             self.turned_away.retain(|pid| alive.contains_key(pid));
         }
-        let left_out = self.left_out.iter().map(|(pid, left)| (*pid, left.facts.start));
+        let left_out = self.left_out.iter().map(|(pid, left)| (*pid, left.start));
         let known = self.read.iter().map(|(pid, known)| (*pid, known.start)).chain(left_out);
         for (pid, change) in reports.changes(known) {
             match change {
@@ -171,7 +179,8 @@ impl Live {
             Some(known) if found.program.is_another(&known.program) => {
                 // A command line may be written over by the same program, whose sums go on and whose area
                 // stays mapped.
-                let is_sure = known.program.file.is_some() && found.was_seen();
+                let is_sure = found.program.is_surely_another(&known.program)
+                    || known.program.file.is_some() && found.was_seen();
                 self.leave(pid, is_sure, ANOTHER);
             }
             Some(known) if found.program.is_named(&known.program) => {
@@ -181,34 +190,31 @@ impl Live {
             Some(known) => return known.found(found),
             None => {}
         }
-        if let Some(old) = self.left_out.remove(&pid).filter(|old| old.facts.start == start) {
-            if found.program.is_another(&old.program) {
-                found.facts.older = false;
-            } else if found.was_open() {
-                found.area = old.area;
-            }
-        }
         if found.was_open() && found.area.is_none() {
             // It was not taken when it was opened.
             self.turned_away.insert(pid);
             return;
+        }
+        if let Some(old) = self.left_out.remove(&pid).filter(|old| old.start == start) {
+            found.facts.older &= old.older && !found.program.is_another(&old.program);
         }
         self.begin(found);
     }
 
     fn begin(&mut self, found: Found) {
         let pid = found.facts.pid;
+        self.turned_away.remove(&pid);
+        if !found.facts.matches(&self.patterns) {
+            let Found { facts: Facts { start, older, .. }, program, .. } = found;
+            self.left_out.insert(pid, LeftOut { start, program, older });
+            return;
+        }
         if self.room() == 0 {
             self.turned_away.insert(pid);
             if let Some(n) = self.full.allow(now().monotonic) {
                 let more = LogThrottle::more(n);
                 log::warn!("mono: more than {} processes: not read{more}", limits::AREAS);
             }
-            return;
-        }
-        self.turned_away.remove(&pid);
-        if !found.facts.matches(&self.patterns) {
-            self.left_out.insert(pid, found);
             return;
         }
         let Found { facts, access, area, program } = found;
@@ -222,7 +228,7 @@ impl Live {
     }
 
     fn room(&self) -> usize {
-        limits::AREAS.saturating_sub(self.read.len() + self.left_out.len())
+        limits::AREAS.saturating_sub(self.read.len())
     }
 
     /// Processes that there was no room for, and is now: they are to be reported again.
@@ -258,7 +264,8 @@ impl Live {
     fn tick(&mut self) {
         self.read.values_mut().for_each(Process::tick);
         let meters = self.read.values().map(|process| process.meter.heap_size()).sum::<usize>();
-        self.charge.set(self.read.heap_size() + meters);
+        let others = self.left_out.heap_size() + self.turned_away.heap_size();
+        self.charge.set(self.read.heap_size() + meters + others);
     }
 
     /// Ends all without a fault, and forgets those that are not read: nobody tells of their end.
@@ -387,9 +394,9 @@ impl Finder {
 
 impl Shared {
     /// A look has come back in time.
-    fn looked(&self, facts: Facts, Sight { access, file, area }: Sight) {
+    fn looked(&self, facts: Facts, mut program: Program, Sight { access, file, area }: Sight) {
         let (pid, start) = (facts.pid, facts.start);
-        let program = Program::new(&facts.command, file);
+        program.file = file;
         let shown = Shown { access: access.clone(), program };
         let found = Found { facts, access, area, program };
         if found.was_open() {
@@ -433,8 +440,10 @@ impl host::Finder for Finder {
         }
         // If it has ended since, the next scan sees that.
         let facts = self.0.host.facts(glance.process()).filter(|facts| facts.start == start);
-        let report = facts
-            .map(|facts| Box::new(move || shared.looked(facts, sight)) as Box<dyn FnOnce() + Send>);
+        let report = facts.map(|facts| {
+            let program = Program::of(glance.process(), &facts.command, None);
+            Box::new(move || shared.looked(facts, program, sight)) as Box<dyn FnOnce() + Send>
+        });
         host::Look { interest, report }
     }
 

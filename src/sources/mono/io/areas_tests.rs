@@ -114,7 +114,7 @@ fn what_was_left_out_is_forgotten_when_nobody_looks() {
     found(&mut live, 5);
     live.end("mono.discover is false");
     // It ends meanwhile, of which nobody tells.
-    live.configure(&["*".to_owned()]);
+    assert_eq!(live.configure(&["*".to_owned()]), [0; 0]);
     assert_eq!((told(&store), live.room()), (vec![], limits::AREAS));
 }
 
@@ -140,11 +140,11 @@ impl Tree {
         let tree = Self { root, area, page: std::fs::read(file).unwrap() };
         std::fs::create_dir_all(tree.process().join("map_files")).unwrap();
         std::fs::write(tree.root.join("stat"), "btime 1000\n").unwrap();
-        let zeros = "0 ".repeat(17);
+        let (zeros, user) = ("0 ".repeat(17), rustix::process::geteuid().as_raw());
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
         for (file, text) in [
             ("stat", format!("{PID} (mono) S {zeros}1 50 0 0")),
-            ("status", format!("Uid:\t1\t1\t0\t0\nNSpid:\t{PID}\t{INNER}\n")),
+            ("status", format!("Uid:\t1\t{user}\t0\t0\nNSpid:\t{PID}\t{INNER}\n")),
             ("mountinfo", mounts),
         ] {
             std::fs::write(tree.process().join(file), text).unwrap();
@@ -236,11 +236,19 @@ fn a_program_without_an_area_is_known_by_its_command_line() {
     assert_eq!(told(&store), ["a.exe:5", "state 5"]);
     begun(&mut live, 5, "b.exe");
     assert_eq!(told(&store), ["state 6", ANOTHER, "b.exe:5", "state 5"]);
-    live.configure(&["b*".to_owned()]);
+    let configure = |live: &mut Live, pattern: &str| live.configure(&[pattern.to_owned()]);
+    assert_eq!(configure(&mut live, "b*"), [0; 0]);
     begun(&mut live, 5, "c.exe");
     assert_eq!(told(&store), ["state 6", ANOTHER]);
-    live.configure(&["*".to_owned()]);
+    // What was left out is told again when others are wanted.
+    assert_eq!(configure(&mut live, "c*"), [5]);
+    begun(&mut live, 5, "c.exe");
     assert_eq!(told(&store), ["c.exe:5", "state 5"]);
+    begun(&mut live, 5, "d.exe");
+    assert_eq!(told(&store), ["state 6", ANOTHER]);
+    // And when it executes one that is wanted.
+    begun(&mut live, 5, "c.exe");
+    assert_eq!((told(&store), live.left_out.len()), (vec!["c.exe:5".into(), "state 5".into()], 0));
 }
 
 #[test]
@@ -278,7 +286,7 @@ fn reports_are_bounded_and_what_is_lost_is_found_again() {
     let looked = |pid| {
         let facts = Facts { pid, start: 7, comm: "mono".to_owned(), ..Facts::default() };
         let sight = Sight { access: Access::absent(), file: None, area: None };
-        finder.0.looked(facts, sight);
+        finder.0.looked(facts, Program::new(b"", None), sight);
     };
     (1..=last).for_each(looked);
     let reports = finder.reports().take();
@@ -294,5 +302,11 @@ fn what_processes_take_is_charged() {
     let (mut live, _store) = live();
     (1..=100).for_each(|pid| found(&mut live, pid));
     live.tick();
-    assert!(live.charge.bytes() > 100 * size_of::<Process>(), "{}", live.charge.bytes());
+    let read = live.charge.bytes();
+    assert!(read > 100 * size_of::<Process>(), "{read}");
+    live.configure(&["b*".to_owned()]);
+    (101..=200).for_each(|pid| found(&mut live, pid));
+    live.tick();
+    let left_out = live.charge.bytes() - read;
+    assert!(left_out > 100 * size_of::<LeftOut>(), "{left_out}");
 }

@@ -20,7 +20,7 @@ use super::counters::identity::Origin;
 use super::counters::pattern::Pattern;
 use super::front::Front;
 use super::process::{Joining, Processes, Via};
-use crate::clock::ticks;
+use crate::clock::nanoseconds;
 use crate::contract::Control;
 use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
 use crate::sources::{Context, Running};
@@ -107,7 +107,7 @@ fn sessions(shared: &Shared, processes: &Arc<Processes>) -> SessionFactory {
         };
         let via = Via::Tcp { peer: caller.address, ours: caller.ours };
         let joining = local.then(|| Joining { processes: Arc::clone(&processes), via });
-        Box::new(Front::new(peer, joining, current(&shared), ticks))
+        Box::new(Front::new(peer, joining, current(&shared), nanoseconds))
     })
 }
 
@@ -118,6 +118,6 @@ fn file_sessions(shared: &Shared, processes: &Arc<Processes>) -> FileFactory {
         let joining = Joining { processes: Arc::clone(&processes), via: Via::File(path) };
         let peer = Origin { address, fallback, host: None, process: None };
         let settings = Settings { one_way: true, ..current(&shared) };
-        Box::new(Front::new(peer, Some(joining), settings, ticks))
+        Box::new(Front::new(peer, Some(joining), settings, nanoseconds))
     })
 }

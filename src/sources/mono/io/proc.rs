@@ -22,8 +22,6 @@ const STARTED: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct ProcHost {
     host: Arc<host::Host>,
-    /// Time of this process's start in clock ticks since boot.
-    began: u64,
     inner: Mutex<Option<Inner>>,
 }
 
@@ -38,9 +36,7 @@ struct Inner {
 
 impl ProcHost {
     pub(super) fn new(host: Arc<host::Host>) -> Self {
-        let own = host.proc().open(std::process::id()).and_then(|own| own.stat());
-        let began = own.map_or(0, |stat| stat.start);
-        Self { host, began, inner: Mutex::default() }
+        Self { host, inner: Mutex::default() }
     }
 
     /// What is known of a process; `None`: it has ended.
@@ -55,7 +51,7 @@ impl ProcHost {
             command: process.read_most("cmdline", COMMAND).unwrap_or_default(),
             owner: self.user(status.uid),
             container: host::container(process),
-            older: stat.start < self.began,
+            older: !self.host.began(stat.start),
         })
     }
 

@@ -39,6 +39,11 @@ impl Found {
         self.door.host.proc().open(self.target.pid)
     }
 
+    /// It began while this PMDA ran.
+    pub(crate) fn is_new(&self) -> bool {
+        !self.again && self.target.pid != 0 && self.door.host.began(self.target.start)
+    }
+
     /// Opens a connection, for one request. Takes at most 10 s.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Says of each process of this host whether it is one of .NET, and whether it can be read. Each of
 //! the files that tell it can vanish or be forbidden at any time.
 
+use std::cell::OnceCell;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,10 @@ use crate::sources::dotnet::{Config, limits};
 pub(super) struct Report {
     /// What a task needs to know of it; `None`: it was told before.
     pub(super) target: Option<Target>,
+    /// It was another program before.
+    pub(super) again: bool,
+    /// It executes one without a runtime, and is no process of .NET any more.
+    pub(super) over: bool,
     pub(super) program: Program,
     pub(super) access: Access,
 }
@@ -48,6 +53,10 @@ pub(super) struct Told {
     runtime: Option<bool>,
     /// It has had a socket.
     had_socket: bool,
+    /// It was another program before.
+    again: bool,
+    /// It executes one without a runtime: its socket is still there, and nobody listens on it.
+    over: bool,
     /// The access reported last.
     access: Access,
 }
@@ -68,15 +77,15 @@ impl Finder {
 impl Shared {
     /// A look has come back in time. `target`: of one that is not known, or not as what it executes now.
     fn looked(&self, pid: u32, start: u64, told: Told, target: Option<Target>) {
-        let (program, access) = (told.program, told.access.clone());
-        if target.is_some() {
-            self.reports.tell(pid, start, told, Report { target, program, access });
+        let Told { program, again, over, access, .. } = told.clone();
+        let report = Report { target, again, over, program, access };
+        if report.target.is_some() {
+            self.reports.tell(pid, start, told, report);
         } else {
             // If it was forgotten meanwhile, the next look has its target.
             self.reports.tell_again(pid, start, told, |before| Report {
-                target: before.and_then(|before| before.target),
-                program,
-                access,
+                target: before.filter(|_| !over).and_then(|before| before.target),
+                ..report
             });
         }
     }
@@ -93,14 +102,30 @@ impl host::Finder for Finder {
         let mut look = look(glance, &config.directories, !visit.settled);
         let (pid, start) = (glance.pid(), look.start);
         let known = self.reports().known().get(pid, start);
-        let program = known.as_ref().map(|_| program(process));
+        let command = OnceCell::new();
+        let command = || &**command.get_or_init(|| process.read("cmdline").unwrap_or_default());
+        let program = || Program::of(process, command(), None);
+        let now = known.as_ref().map(|_| program());
+        let changed = known.as_ref().zip(now).filter(|(known, now)| now.is_another(&known.program));
+        let over = known.as_ref().is_some_and(|known| known.over);
         // Its socket stays where it is when it executes another program, which need not be one of .NET.
-        let is_another = known.as_ref().zip(program).is_some_and(|(known, program)| {
-            program.is_another(&known.program)
-                && glance.maps().map_or(look.comm == b"dotnet", has_runtime)
-        });
+        let runs = || glance.maps().map_or(look.comm == b"dotnet", has_runtime);
+        let is_another = (over || changed.is_some()) && runs();
+        if !is_another {
+            let is_sure =
+                |(known, now): &(&Told, Program)| over || now.is_surely_another(&known.program);
+            let ends = changed.filter(is_sure).map(|(known, program)| {
+                let told = Told { program, again: true, over: true, ..known.clone() };
+                let shared = Arc::clone(shared);
+                Box::new(move || shared.looked(pid, start, told, None)) as Box<dyn FnOnce() + Send>
+            });
+            if over || ends.is_some() {
+                return host::Look { interest: Interest::Often, report: ends };
+            }
+        }
         // Of another program than before nothing is known.
         let before = known.as_ref().filter(|_| !is_another);
+        let again = is_another || known.as_ref().is_some_and(|known| known.again);
         look.runtime = look.runtime.or_else(|| before.and_then(|before| before.runtime));
         let had_socket = before.is_some_and(|before| before.had_socket);
         let owner = || shared.host.user(look.uid);
@@ -109,14 +134,15 @@ impl host::Finder for Finder {
             let known = known.map(|_| Interest::Often);
             return host::Look { interest: known.unwrap_or_default(), report: None };
         };
-        let program = program.unwrap_or_else(|| self::program(process));
+        let program = now.unwrap_or_else(program);
         let is_told = before.is_some_and(|before| !program.is_named(&before.program));
-        let target = || target(&shared.host, process).filter(|target| target.start == start);
+        let target =
+            || target(&shared.host, process, command()).filter(|target| target.start == start);
         let target = if is_told { None } else { target() };
         let had_socket = had_socket || matches!(look.socket, Socket::Present { .. });
         // What it executes is not told of one that stays what it was.
         let program = before.filter(|_| is_told).map_or(program, |before| before.program);
-        let told = Told { program, runtime: look.runtime, had_socket, access };
+        let told = Told { program, runtime: look.runtime, had_socket, again, over: false, access };
         let shared = Arc::clone(shared);
         let report = move || shared.looked(pid, start, told, target);
         host::Look { interest: Interest::Often, report: Some(Box::new(report)) }
@@ -165,10 +191,12 @@ pub(super) fn look(glance: &Glance, directories: &[PathBuf], maps: bool) -> Look
     }
 }
 
-/// What is known of a process; `None`: it has ended.
-pub(super) fn target(host: &Host, process: &ProcDir) -> Option<Target> {
-    let (start, status) = (process.start()?, process.status()?);
-    let (name, command) = command(process);
+/// What is known of a process with this command line; `None`: it has ended.
+pub(super) fn target(host: &Host, process: &ProcDir, command: &[u8]) -> Option<Target> {
+    let (stat, status) = (process.stat()?, process.status()?);
+    let start = stat.start;
+    // As between exec and the end of it.
+    let name = program_name(if command.is_empty() { &stat.comm } else { command });
     Some(Target {
         pid: process.pid(),
         start,
@@ -178,25 +206,9 @@ pub(super) fn target(host: &Host, process: &ProcDir) -> Option<Target> {
         owner: host.user(status.uid),
         container: container(process),
         name,
-        command,
+        command: command_line(command),
         key: start.to_string(),
     })
-}
-
-/// What a process executes: its socket tells nothing of that. A runtime does not write over the command line.
-pub(super) fn program(process: &ProcDir) -> Program {
-    Program::new(&process.read("cmdline").unwrap_or_default(), None)
-}
-
-/// Name of the program and command line.
-fn command(process: &ProcDir) -> (String, String) {
-    match process.read("cmdline") {
-        Some(text) if !text.is_empty() => (program_name(&text), command_line(&text)),
-        _ => {
-            let comm = process.stat().map(|stat| stat.comm).unwrap_or_default();
-            (program_name(&comm), String::new())
-        }
-    }
 }
 
 /// The socket of a process: in its directory of temporary files or in one of `directories`, as the

@@ -161,13 +161,15 @@ fn twenty_containers_have_the_same_ids_inside() {
         assert_eq!(look.socket, OPEN);
     }
     let host = Host::new(tree.0.clone());
-    let of = |pid| target(&host, &host.proc().open(pid)?)?.container;
-    assert_eq!([of(100), of(119)].map(Option::unwrap), ["000000640000", "000000770000"]);
-    let proc = ProcFs::new(tree.0.clone());
+    let of = |pid| target(&host, &host.proc().open(pid)?, b"dotnet\0/x/app.dll\0");
+    let container = |pid| of(pid)?.container;
     assert_eq!(
-        command(&proc.open(100).expect("a process")),
-        ("app".into(), "dotnet /x/app.dll".into())
+        [container(100), container(119)].map(Option::unwrap),
+        ["000000640000", "000000770000"]
     );
+    let proc = ProcFs::new(tree.0.clone());
+    let found = of(100).expect("a process");
+    assert_eq!((&*found.name, &*found.command), ("app", "dotnet /x/app.dll"));
     let ticks = i64::try_from(rustix::param::clock_ticks_per_second()).expect("ticks");
     assert_eq!(proc.started(1000), Some(1_000_000 + 1_000_000 / ticks));
 }
@@ -185,7 +187,7 @@ fn this_process_is_found_in_the_real_tree() {
     );
 }
 
-/// A finder in a tree, and what it tells of the process 70: the name of what is found.
+/// A finder in a tree, and what it tells of the process 70: the name of what is found, empty for nothing more.
 fn finder(tree: &Tree) -> (Finder, impl Fn() -> Option<String>) {
     let host = Host::new(tree.0.clone());
     let finder = Finder::new(&host, watch::channel(Arc::default()).1);
@@ -197,7 +199,8 @@ fn finder(tree: &Tree) -> (Finder, impl Fn() -> Option<String>) {
             if let Some(report) = finder.look(&glance, Visit { number: 1, settled: true }).report {
                 report();
             }
-            finder.reports().take().found.remove(&70)?.target.map(|target| target.name)
+            let found = finder.reports().take().found.remove(&70)?;
+            if found.over { Some(String::new()) } else { found.target.map(|target| target.name) }
         }
     };
     (finder, looks)
@@ -228,16 +231,48 @@ fn a_process_that_executes_another_program_is_found_again() {
 }
 
 #[test]
+fn a_program_is_another_by_what_the_kernel_gave_it() {
+    let tree = Tree::new("vector");
+    let dir = tree.process(70, 1, 500, b"");
+    let executes = |vector: &str, command: &str, library: &str| {
+        let maps = format!("7f00-7f01 r-xp 0 0 0 /x/{library}\n");
+        for (file, text) in [("auxv", vector), ("cmdline", command), ("maps", &maps)] {
+            fs::write(dir.join(file), text).expect("a file");
+        }
+    };
+    let name = dir.join("root/tmp/dotnet-diagnostic-1-500-socket");
+    let _socket = UnixListener::bind(name).expect("a socket");
+    let (_finder, looks) = finder(&tree);
+    // One that is compiled ahead of time has no runtime to be seen, and writes over its arguments.
+    executes("1", "native\0", "libc.so");
+    assert_eq!((looks(), looks()), (Some("native".to_owned()), None));
+    executes("1", "working\0", "libc.so");
+    assert_eq!(looks(), None);
+    // The socket stays, and nobody listens on it.
+    executes("2", "working\0", "libc.so");
+    assert_eq!((looks(), looks()), (Some(String::new()), None));
+    executes("3", "dotnet\0/x/app.dll\0", "libcoreclr.so");
+    assert_eq!((looks(), looks()), (Some("app".to_owned()), None));
+    executes("4", "dotnet\0/x/app.dll\0", "libcoreclr.so");
+    assert_eq!((looks(), looks()), (Some("app".to_owned()), None), "the same once more");
+    executes("5", "sh\0", "libc.so");
+    assert_eq!((looks(), looks()), (Some(String::new()), None));
+    executes("6", "cat\0", "libc.so");
+    assert_eq!((looks(), looks()), (Some(String::new()), None));
+}
+
+#[test]
 fn what_is_not_taken_is_found_again() {
     let tree = Tree::new("full");
     let dir = tree.process(70, 1, 500, b"");
     let _socket = UnixListener::bind(dir.join("root/tmp/dotnet-diagnostic-1-500-socket"));
     let (finder, looks) = finder(&tree);
     let (access, program) = (Access::Open(Via::Socket), Program::default());
-    let told = Told { program, runtime: None, had_socket: true, access };
+    let (runtime, had_socket, again, over) = (None, true, false, false);
+    let told = Told { program, runtime, had_socket, again, over, access };
     for pid in 1_000..=1_000 + u32::try_from(limits::REPORTS).expect("a number") {
         let glance = finder.0.host.proc().open(70).expect("a process");
-        finder.0.looked(pid, 500, told.clone(), target(&finder.0.host, &glance));
+        finder.0.looked(pid, 500, told.clone(), target(&finder.0.host, &glance, b"app"));
     }
     let taken = finder.reports().take();
     assert_eq!((taken.found.len(), taken.full), (limits::REPORTS, true));

@@ -13,17 +13,17 @@ use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::clock::now;
 use crate::host::{Host, Place, Program};
+use crate::model::Charge;
 use crate::net::Net;
 use crate::sources::dotnet::Config;
 use crate::sources::dotnet::discovery::Target;
 use crate::store::LogThrottle;
-use finder::{Finder, program, target};
+use finder::{Finder, target};
 use listener::Arrival;
-use registry::{OnFound, Registry};
+use registry::Registry;
 
 /// Time between two looks at connections to us.
 const TICK: Duration = Duration::from_secs(2);
@@ -38,6 +38,7 @@ pub(super) fn start(
     config: watch::Receiver<Arc<Config>>,
     host: &Arc<Host>,
     net: &Net,
+    charge: Charge,
     on_found: impl Fn(Found) + Send + Sync + 'static,
 ) {
     let (arrivals, receiver) = channel(ARRIVALS);
@@ -46,7 +47,8 @@ pub(super) fn start(
         net.spawn(listener::run(path, arrivals, net.stop().clone()));
     }
     let stop = net.stop().clone();
-    let task = Task::new(host, config, receiver, Box::new(on_found), stop.clone());
+    let registry = Registry::new(host, config.clone(), Box::new(on_found), charge, stop.clone());
+    let task = Task::new(host, config, receiver, registry);
     net.spawn(async move {
         // A look that hangs must not hold up the end.
         let _ = stop.run_until_cancelled(task.run()).await;
@@ -68,11 +70,9 @@ impl Task {
         host: &Arc<Host>,
         config: watch::Receiver<Arc<Config>>,
         arrivals: Receiver<Arrival>,
-        on_found: OnFound,
-        stop: CancellationToken,
+        mut registry: Registry,
     ) -> Self {
         let finder = Finder::new(host, config.clone());
-        let mut registry = Registry::new(host, config.clone(), on_found, stop);
         finder.reports().activate(config.borrow().discover);
         registry.configure(&config.borrow());
         let place = host.add(Arc::new(finder.clone()), None);
@@ -91,14 +91,22 @@ impl Task {
                     }
                     let config = self.config.borrow_and_update().clone();
                     self.finder.reports().activate(config.discover);
-                    self.registry.configure(&config);
+                    for pid in self.registry.configure(&config) {
+                        self.finder.reports().forget(pid);
+                    }
                     self.place.look_again();
                 }
                 Some(arrival) = self.arrivals.recv() => self.arrived(arrival).await,
                 () = self.finder.reports().ready() => {
                     self.registry.report(self.place.take(self.finder.reports()));
                 }
-                _ = ticks.tick() => self.registry.tick(),
+                _ = ticks.tick() => {
+                    self.registry.tick(now().monotonic);
+                    for pid in self.registry.again() {
+                        self.finder.reports().forget(pid);
+                        self.place.again(pid);
+                    }
+                }
             }
         }
     }
@@ -132,8 +140,9 @@ impl Task {
 /// of another user since is not taken for that program.
 fn identify(host: &Host, pid: u32, uid: u32) -> Option<(Target, Program)> {
     let process = host.proc().open(pid)?;
-    let target = target(host, &process).filter(|target| target.uid == uid)?;
-    Some((target, program(&process)))
+    let command = process.read("cmdline").unwrap_or_default();
+    let target = target(host, &process, &command).filter(|target| target.uid == uid)?;
+    Some((target, Program::of(&process, &command, None)))
 }
 
 /// A process of another pid namespace, of which nothing is known but what it says.

@@ -3,6 +3,7 @@ use std::sync::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
+use crate::model::{Memory, Purpose};
 use crate::sources::dotnet::wire::ipc::Advertise;
 
 struct World {
@@ -15,8 +16,10 @@ fn world() -> World {
     let all = Arc::clone(&found);
     let host = Host::new("/proc".into());
     let on_found = Box::new(move |new| all.lock().expect("a lock").push(new));
+    let charge = Charge::new(Arc::new(Memory::default()), Purpose::Definitions);
+    let stop = CancellationToken::new();
     let mut registry =
-        Registry::new(&host, watch::channel(Arc::default()).1, on_found, CancellationToken::new());
+        Registry::new(&host, watch::channel(Arc::default()).1, on_found, charge, stop);
     registry.configure(&Config::default());
     World { registry, found }
 }
@@ -38,7 +41,7 @@ impl World {
     /// A look has shown this.
     fn finds(&mut self, target: Target, access: Access) {
         let program = Program::new(target.name.as_bytes(), None);
-        self.reports(target.pid, Report { target: Some(target), program, access });
+        self.reports(target.pid, Report { target: Some(target), ..report(program, access) });
     }
 
     fn reports(&mut self, pid: u32, report: Report) {
@@ -50,6 +53,10 @@ impl World {
         let alive = Some(alive.iter().copied().collect());
         self.registry.report(Taken { found: HashMap::new(), alive, full: false });
     }
+}
+
+fn report(program: Program, access: Access) -> Report {
+    Report { target: None, again: false, over: false, program, access }
 }
 
 fn target(pid: u32, start: u64) -> Target {
@@ -77,22 +84,40 @@ const PORT: Access = Access::Open(Via::Port);
 #[tokio::test]
 async fn a_process_that_is_not_wanted_is_no_instance_and_takes_no_place() {
     let mut world = world();
-    world.registry.configure(&Config { processes: vec!["other*".to_owned()], ..Config::default() });
-    for pid in 1..=3 {
+    let wants = |world: &mut World, pattern: &str| {
+        let config = Config { processes: vec![pattern.to_owned()], ..Config::default() };
+        let mut again = world.registry.configure(&config);
+        again.sort_unstable();
+        again
+    };
+    wants(&mut world, "other*");
+    for pid in 1..=4 {
         world.finds(target(pid, 10), denied());
     }
-    world.reports(1, Report { target: None, program: Program::default(), access: SOCKET });
-    world.alive(&[(1, 10), (3, 10)]);
+    // It executes another program.
+    let again = Report { again: true, target: Some(target(1, 10)), ..report(program("a"), SOCKET) };
+    world.reports(1, again);
+    world.reports(1, report(program("a"), SOCKET));
+    world.alive(&[(1, 10), (3, 10), (4, 10)]);
     // The id of the third is used again.
     world.finds(target(3, 11), denied());
     assert!(world.found().is_empty() && world.registry.live.is_empty());
-    world.registry.configure(&Config { processes: vec!["ap*".to_owned()], ..Config::default() });
-    let mut found = world.found();
-    found.sort_by_key(|f| f.target.pid);
-    let starts: Vec<_> = found.iter().map(|f| (f.target.pid, f.target.start)).collect();
-    assert_eq!(starts, [(1, 10), (3, 11)]);
-    assert_eq!(*found[0].access.borrow(), SOCKET);
-    assert!(world.registry.left_out.is_empty());
+    assert_eq!(world.registry.again(), [0; 0], "there was room for them");
+    world.registry.tick(Duration::ZERO);
+    assert!(world.registry.charge.bytes() >= 3 * size_of::<(u32, (u64, bool))>());
+    assert_eq!(wants(&mut world, "ap*"), [1, 3, 4]);
+    (world.finds(target(1, 10), SOCKET), world.finds(target(3, 11), SOCKET));
+    let found = world.found();
+    let all = found.iter().map(|f| (f.target.pid, f.target.start, f.again));
+    assert_eq!(all.collect::<Vec<_>>(), [(1, 10, true), (3, 11, false)]);
+    // One that executes a program that is wanted.
+    assert_eq!(wants(&mut world, "other"), [4]);
+    world.finds(Target { name: "other".to_owned(), ..target(4, 10) }, SOCKET);
+    assert_eq!((world.found().len(), world.registry.left_out.len()), (3, 0));
+}
+
+fn program(command: &str) -> Program {
+    Program::new(command.as_bytes(), None)
 }
 
 #[tokio::test]
@@ -160,6 +185,67 @@ async fn a_process_too_many_need_not_wait_for_us() {
     theirs.read_to_end(&mut resume).await.expect("a request and the end");
     assert_eq!(resume, Request::Resume.encode().expect("a request"));
     assert_eq!(world.found().len(), limits::PROCESSES);
+    // It comes again by itself; one that was found is found again when there is room.
+    world.finds(target(1_000_001, 50), SOCKET);
+    assert_eq!(world.registry.again(), [0; 0]);
+    world.registry.live.remove(&Id::Pid(7));
+    assert_eq!((world.registry.again(), world.registry.again()), (vec![1_000_001], vec![]));
+    world.finds(target(1_000_001, 50), SOCKET);
+    assert_eq!(world.found().len(), limits::PROCESSES + 1);
+}
+
+#[tokio::test]
+async fn a_process_that_the_store_has_no_room_for_is_tried_again() {
+    let mut world = world();
+    let mut theirs = world.arrives(5, 50, 1);
+    world.finds(target(5, 50), SOCKET);
+    let tries = |world: &mut World, second| {
+        world.registry.tick(Duration::from_secs(second));
+        world.found().len()
+    };
+    assert_eq!(tries(&mut world, 0), 1, "it is read");
+    // Its task has ended.
+    world.found.lock().expect("a lock").clear();
+    assert_eq!((tries(&mut world, 2), tries(&mut world, 11)), (0, 0));
+    assert_eq!((tries(&mut world, 12), tries(&mut world, 60)), (1, 1));
+    let mut ours = world.found()[0].connect().await.expect("the connection");
+    ours.write_all(b"x").await.expect("sent");
+    assert_eq!(theirs.read_u8().await.expect("a byte"), b'x');
+    world.found.lock().expect("a lock").clear();
+    assert_eq!((tries(&mut world, 70), tries(&mut world, 79), tries(&mut world, 80)), (0, 0, 1));
+}
+
+#[tokio::test]
+async fn another_cookie_is_another_runtime() {
+    let mut world = world();
+    let mut first = world.arrives(5, 50, 1);
+    let mut second = world.arrives(5, 50, 2);
+    let found = world.found();
+    let gone: Vec<_> = found.iter().map(|f| (f.again, f.gone.is_cancelled())).collect();
+    assert_eq!(gone, [(false, true), (true, false)]);
+    let mut ours = found[1].connect().await.expect("the connection");
+    ours.write_all(b"x").await.expect("sent");
+    assert_eq!(second.read_u8().await.expect("a byte"), b'x');
+    drop(found);
+    world.found.lock().expect("a lock").clear();
+    assert_eq!(first.read(&mut [0]).await.expect("an end"), 0);
+}
+
+#[tokio::test]
+async fn a_process_that_executes_a_program_without_a_runtime_is_none() {
+    let mut world = world();
+    let over = |command| Report { over: true, ..report(program(command), SOCKET) };
+    world.finds(target(5, 50), SOCKET);
+    world.reports(5, over("sh"));
+    assert!(world.registry.live.is_empty() && world.found()[0].gone.is_cancelled());
+    // One that has connected since is one all the same.
+    world.finds(target(6, 50), SOCKET);
+    let _theirs = world.arrives(6, 50, 1);
+    world.reports(6, over("app"));
+    let found = world.found();
+    assert_eq!((found[1].gone.is_cancelled(), found[1].access.borrow().clone()), (false, PORT));
+    world.reports(6, over("sh"));
+    assert!(found[1].gone.is_cancelled());
 }
 
 #[tokio::test]
