@@ -128,7 +128,7 @@ rule lttng_session <<'END'
 - apm.lttng.session.up web1/web 1 0
 END
 for kind in "mono mono.event.sample mono.event.gc mono.event.exception mono.event.contention" "java profiler.event.call" "zorka zorka.event.span" \
-    "lttng lttng.event.record" "dotnet dotnet.event.gc dotnet.event.exception dotnet.event.contention dotnet.event.pool dotnet.event.application"; do
+    "jvm jvm.event.gc jvm.event.exception jvm.event.contention" "lttng lttng.event.record" "dotnet dotnet.event.gc dotnet.event.exception dotnet.event.contention dotnet.event.pool dotnet.event.application"; do
     # shellcheck disable=SC2086 # words
     set -- $kind
     source=$1

@@ -6,10 +6,10 @@ from rules import RULES
 
 
 def rule(one):
-    """A rule as the page has it; `always`: of what is no counter, five looks must agree."""
+    """A rule as the page has it."""
     comparisons, word = parsed(" or ".join(filter(None, (one.when, one.more))))
     return {"name": one.name, "summary": one.summary, "why": re.sub(r"\bthreshold\b", str(one.numbers["threshold"].value) if one.numbers else "", one.why), "look": one.look, "place": one.place, "remedy": one.remedy, "word": word,
-            "always": bool(one.pmie) and one.pmie.startswith("all_sample"),
+            "always": one.always,
             "of": [{"metrics": c.metrics, "signs": c.signs, "op": c.op, "number": one.numbers[c.number].value if c.number in one.numbers else int(c.number),
                     "unit": c.unit} for c in comparisons]}
 

@@ -31,6 +31,8 @@ class Rule:
     # Conditions that only one of them can say; prometheus="": it cannot say that one.
     pmie: Optional[str] = None
     prometheus: Optional[str] = None
+    # Five samples must agree of the first comparison, as `pmie` says.
+    always: bool = False
     # What only Prometheus has besides.
     more: str = ""
     # Also fires without an instance: a metric of the PMDA itself.

@@ -125,7 +125,7 @@ RULES = [
          "OutOfMemoryError is near.",
          "pmrep :jvm-heap", "jvm", "See apm.jvm.memory.pool.used over days. If old grows it is a leak: jcmd PID GC.class_histogram has the classes. Else raise -Xmx, and the "
          "container's limit with it.",
-         number(85, "Percent of the limit of the heap."),
+         number(85, "Percent of the limit of the heap."), always=True,
          pmie="all_sample ( apm.jvm.gc.heap.total @0..4 > $threshold$ / 100 * apm.jvm.gc.heap.max @0..4 )\n"
               "    && some_sample ( apm.jvm.gc.pause.count @0..4 > 0 count/sec )",
          prometheus="min_over_time(apm_jvm_gc_heap_total[10m]) / apm_jvm_gc_heap_max > {threshold} "
@@ -167,6 +167,7 @@ RULES = [
          "pmrep :jvm-pauses", "jvm", "If stopping is large, threads are slow to stop by too few processors (apm.jvm.cpus.limit), swapping (apm.jvm.memory.swap), long counted "
          "loops. Else java -Xlog:safepoint names the operations: thread dumps, biased locks of JDK 8 and 11, deoptimization.",
          number(10, "Percent of time at safepoints.")),
+    lost("jvm", "JVMs", "jvm.event.gc", "jvm.event.exception", "jvm.event.contention"),
 
     Rule("lttng_discarded", "LTTng discards events",
          "apm.lttng.session.discarded > threshold count/sec",

@@ -80,7 +80,7 @@ class Host:
         if name.startswith("apm.agent."):
             rows = [f"profiler::{s}/pod-{n}" for s in self.services for n in range(self.pods)]
             rows += [f"{kind}::{s}:{4000 + n}" for kind in ("dotnet", "mono") for s in self.short[:40] for n in range(self.pods)]
-            return rows + [f"zorka::{s}/web{n}" for s in self.short[:40] for n in range(self.pods)] + ["lttng::web1/live"]
+            return rows + [f"zorka::{s}/web{n}" for s in self.short[:40] for n in range(self.pods)] + ["lttng::web1/live", "toy::x:1"]
         if source == "runtime":
             return [row for row in self.made("apm.agent.up", "agent") if not row.startswith("lttng")]
         if name.startswith("apm.service."):
@@ -97,7 +97,9 @@ class Host:
             return services
         if source == "lttng":
             return ["web1/live"] if ".class." not in name else [f"web1/live::{'shop:' if not self.hostile else HOSTILE[0]}{e}" for e in ("request", "query", "tick")]
-        if indom in ("lock", "exception", "site", "class", "generation"):
+        if indom == "stack":
+            return [f"{a}::{','.join(FRAMES[n:n + 3])}" for a in agents[:120] for n in range(3)]
+        if indom in ("lock", "exception", "site", "class", "generation", "method"):
             return [f"{a}::{f}" for a in agents[:120] for f in FRAMES[:3]] if indom != "class" else [f"shop.{f}" for f in FRAMES]
         return agents if indom else [""]
 

@@ -9,6 +9,7 @@ import re
 import sys
 
 MINUTES, SHARE = 15, 60 * 10**9
+REFUSED = ("connection.refused", "names.rejected", "instances.rejected", "memory.refused")
 # alert: {instance: ({metric below apm: (value, growth a minute)}, whether it fires)}
 RULES = {
     "AgentLost": {"bad": ({"agent.lost": (0, 1)}, True), "old": ({"agent.lost": (7, 0)}, False)},
@@ -27,11 +28,13 @@ RULES = {
     "JvmSafepoints": {name: ({"jvm.safepoint.time": (0, time * SHARE), "jvm.safepoint.sync_time": (0, 0.05 * SHARE), "jvm.gc.pause.total": (0, 0.08 * SHARE)}, name == "stops")
                       for name, time in (("stops", 0.15), ("collects", 0.1))},
     "LttngSession": {name: ({"lttng.session.up": (up, 0)}, name == "bad") for name, up in (("bad", 0), ("good", 1))},
-    "Refused": {"": ({f"self.{leaf}": (0, grows) for leaf, grows in (("connection.refused", 1), ("names.rejected", 0), ("instances.rejected", 0), ("memory.refused", 0))}, True)},
-    "Panics": {"": ({"self.panics": (0, 1)}, True)},
-    **{alert: {"bad": ({metric: (7, 60)}, True), "good": ({metric: (7, 0)}, False)} for alert, metric in [
-        ("MonoRecordsLost", "mono.event.gc.lost"), ("JavaRecordsLost", "profiler.event.pause.lost"), ("ZorkaRecordsLost", "zorka.event.exception.lost"),
-        ("DotnetRecordsLost", "dotnet.event.application.lost"), ("LttngRecordsLost", "lttng.event.record.lost"), ("LttngDiscarded", "lttng.session.discarded")]},
+    # Each of several alone.
+    "Refused": {which: ({f"self.{leaf}": (7, leaf == which) for leaf in REFUSED}, which != "none") for which in (*REFUSED, "none")},
+    **{f"{alert}RecordsLost": {"good": ({f"{source}.event.{kind}.lost": (7, 0) for kind in kinds}, False),
+                               **{kind: ({f"{source}.event.{kind}.lost": (7, 60)}, True) for kind in kinds}} for alert, source, *kinds in [
+        ("Mono", "mono", "sample", "gc", "exception", "contention"), ("Java", "profiler", "call", "pause"), ("Zorka", "zorka", "span", "exception"),
+        ("Dotnet", "dotnet", "gc", "exception", "contention", "pool", "application"), ("Jvm", "jvm", "gc", "exception", "contention"), ("Lttng", "lttng", "record")]},
+    **{alert: {"bad": ({metric: (7, 60)}, True), "good": ({metric: (7, 0)}, False)} for alert, metric in [("LttngDiscarded", "lttng.session.discarded"), ("Panics", "self.panics")]},
     # A little more than the threshold, and a little less.
     **{alert: {"bad": ({metric: (0, 1.1 * most * 60)}, True), "good": ({metric: (0, 0.9 * most * 60)}, False)} for alert, metric, most in [
         ("MonoPauses", "mono.gc.pause.total", 2e8), ("MonoExceptions", "mono.exceptions.count", 100), ("MonoLocks", "mono.lock.contention.time", 1e9),
@@ -50,10 +53,12 @@ def main():
     groups = []
     # Metrics are those of several rules: each has its own group.
     for alert, instances in RULES.items():
-        labels = {name: f'{{instname="{name}"}}' if name else "" for name in instances}
-        series = [{"series": f"apm_{metric.replace('.', '_')}{labels[name]}", "values": f"{first}+{grows}x{MINUTES}"}
+        if {does for _, does in instances.values()} != {True, False}:
+            sys.exit(f"{alert}: needs one that fires, and one that does not")
+        labels = {name: f'{{instname="{name}"}}' for name in instances}
+        series = [{"series": f"apm_{metric.replace('.', '_')}{labels[name]}", "values": f"{first}+{float(grows)}x{MINUTES}"}
                   for name, (metrics, _) in instances.items() for metric, (first, grows) in metrics.items()]
-        fires = [{"labels": labels[name] or "{}", "value": 1} for name, (_, does) in instances.items() if does]
+        fires = [{"labels": labels[name], "value": 1} for name, (_, does) in instances.items() if does]
         groups.append({"interval": "1m", "input_series": series, "promql_expr_test": [
             {"expr": f'count by (instname) (ALERTS{{alertname="Apm{alert}",alertstate="firing"}})', "eval_time": "12m", "exp_samples": fires}]})
     # JSON is YAML.

@@ -6,6 +6,7 @@ import sys
 from . import runtimes
 from .table import Table, at_text, shown, to_json
 from .trouble import Trouble
+from .values import Between
 
 MILLI = 1e6
 
@@ -41,9 +42,9 @@ def exists(reader, command, pattern):
     if reader.archive and needed and not reader.known(needed):
         raise Trouble(f"no {command} in this archive: none was there, or apm.{command[:-1]} was not logged: the group apm/runtimes of pmlogconf")
     needed = {"methods": METHODS, "stacks": STACKS, "folded": STACKS}.get(command)
-    if reader.archive and needed and not reader.known([row[1] for row in needed]):
+    if reader.archive and needed and not reader.known([row[3] for row in needed]):
         raise Trouble("no methods in this archive: those of Java and Zorka are in the groups apm/profiler and apm/zorka of pmlogconf, those of .NET "
-                      "in apm/stacks" if command == "methods" else reader.unlogged("no stacks in this archive", "stacks"))
+                      "and of JVMs in apm/stacks" if command == "methods" else reader.unlogged("no stacks in this archive", "stacks"))
     if command != "agents" and pattern != "*":
         what, metrics = ("runtime", runtimes.RUNTIMES) if command == "runtimes" else ("service", runtimes.SERVICES)
         names = sorted({name for found in reader.last(metrics).of.values() for name in found})
@@ -92,10 +93,29 @@ def processes(reader, pattern, rows):
     return timed(between, [table])
 
 
-METHODS = [("java", "apm.profiler.service.method.time", "apm.profiler.service.method.count", "apm.profiler.service.method.errors"),
-           ("zorka", "apm.zorka.service.method.self_time", "apm.zorka.service.method.count", "apm.zorka.service.method.errors"),
-           ("dotnet", "apm.dotnet.profile.methods.self", None, None)]
-STACKS = [("java", "apm.profiler.service.stack.time"), ("zorka", "apm.zorka.service.stack.time"), ("dotnet", "apm.dotnet.service.stack.time")]
+def of_service(name):
+    """(service, rest) of SERVICE::REST: services have no "::" of their own, methods may. The row `other` is of none."""
+    return tuple(name.split("::", 1)) if "::" in name else ("", name)
+
+
+def of_process(name):
+    """The same of NAME:PID::REST."""
+    process, rest = of_service(name)
+    return process.rpartition(":")[0], rest
+
+
+def of_stack(name):
+    """The same of SERVICE,REST."""
+    return name.partition(",")[::2]
+
+
+# Runtime, halves of a row's name, nanoseconds that one of its counter is, metrics of time, calls and errors. Of a JVM a sample of its
+# recordings counts as the 20 ms between two.
+METHODS = [("java", of_service, 1, "apm.profiler.service.method.time", "apm.profiler.service.method.count", "apm.profiler.service.method.errors"),
+           ("zorka", of_service, 1, "apm.zorka.service.method.self_time", "apm.zorka.service.method.count", "apm.zorka.service.method.errors"),
+           ("dotnet", of_process, 1, "apm.dotnet.profile.methods.self"), ("jvm", of_process, 20e6, "apm.jvm.profile.methods.self")]
+STACKS = [("java", of_stack, 1, "apm.profiler.service.stack.time"), ("zorka", of_stack, 1, "apm.zorka.service.stack.time"),
+          ("dotnet", of_stack, 1, "apm.dotnet.service.stack.time"), ("jvm", of_process, 20e6, "apm.jvm.profile.stacks")]
 
 
 def spent_in(reader):
@@ -103,52 +123,45 @@ def spent_in(reader):
     return [("MS", "ms", 0)] if reader.total else [("MS/S", "ms_per_s", 2)]
 
 
+def spent(reader, table, pattern):
+    """What happened, and (ms, seconds that were seen, row of the table, name, service, rest) of what took time. What processes of a service have in common
+    is one."""
+    [b], found = reader.between([[metric for row in table for metric in row[3:]]]), {}
+    for row in table:
+        for name in b.instances(row[3]):
+            service, rest = row[1](name)
+            if fnmatch.fnmatch(service, pattern) and b.delta(row[3], name):
+                ms, seconds, *_ = found.get((row[0], service, rest), (0, 0))
+                found[row[0], service, rest] = (ms + b.rate(row[3], name, MILLI / row[2]), max(seconds, b.seconds(row[3], name)), row, name, service, rest)
+    return b, sorted(found.values(), key=lambda one: -one[0])
+
+
 def methods(reader, pattern, rows):
-    found, programs = [], {}
-    groups = [[m for m in row[1:] if m] for row in METHODS]
-    for (source, spent, count, errors), b in zip(METHODS, reader.between(groups)):
-        for name in b.instances(spent):
-            # Services have no "::" of their own, methods may; the row `other` is of none.
-            service, _, method = name.partition("::") if "::" in name else ("", "", name)
-            if source == "dotnet":  # the rows of a process
-                service = service.rpartition(":")[0]
-            if not fnmatch.fnmatch(service, pattern) or not b.delta(spent, name):
-                continue
-            if source == "dotnet":
-                spent_then, seconds = programs.get((service, method), (0, 0))
-                programs[service, method] = spent_then + b.rate(spent, name, MILLI), max(seconds, b.seconds(spent, name))
-            else:
-                found.append((b.rate(spent, name, MILLI), b.rate(count, name), b.ratio(spent, count, name, MILLI),
-                              b.rate(errors, name), source, service, method, b.seconds(spent, name)))
-    found += [(spent, None, None, None, "dotnet", *key, seconds) for key, (spent, seconds) in programs.items()]
+    b, found = spent(reader, METHODS, pattern)
     table = Table("methods", [*spent_in(reader), ("CALLS" if reader.total else "CALLS/S", "calls" if reader.total else "calls_per_s", 1), ("AVG MS", "average_ms", 2), ("ERRORS" if reader.total else "ERRORS/S", "errors" if reader.total else "errors_per_s", 2), ("SOURCE", "source", None), ("SERVICE", "service", None), ("METHOD", "method", None)])
-    for row in sorted(found, key=lambda row: -row[0])[:rows]:
-        table.add(*row[:-1], seconds=None if reader.total else row[-1])
+    for ms, seconds, (source, _, _, time, *more), name, service, method in found[:rows]:
+        count, errors = more or (None, None)
+        table.add(ms, b.rate(count, name), b.ratio(time, count, name, MILLI), b.rate(errors, name), source, service, method, seconds=None if reader.total else seconds)
     return timed(b, [table])
 
 
 def stacks(reader, pattern, rows):
-    found = []
-    for (source, spent), b in zip(STACKS, reader.between([[row[1]] for row in STACKS])):
-        for name in b.instances(spent):
-            service, _, frames = name.partition(",")
-            if fnmatch.fnmatch(service, pattern) and b.delta(spent, name):
-                found.append((b.rate(spent, name, MILLI), source, service, frames, b.seconds(spent, name)))
+    b, found = spent(reader, STACKS, pattern)
     table = Table("stacks", [*spent_in(reader), ("SOURCE", "source", None), ("SERVICE", "service", None), ("STACK", "stack", None)])
-    for row in sorted(found, key=lambda row: -row[0])[:rows]:
-        table.add(*row[:-1], seconds=None if reader.total else row[-1])
+    for ms, seconds, (source, *_), _, service, frames in found[:rows]:
+        table.add(ms, source, service, frames, seconds=None if reader.total else seconds)
     return timed(b, [table])
 
 
 def folded(reader, pattern, rows, as_json):
     """All that has been counted; between -S and -T of an archive what was added."""
-    metrics = [metric for _, metric in STACKS]
-    if reader.archive:
-        found = [(name, b.delta(metric, name)) for metric, b in zip(metrics, reader.between([[m] for m in metrics])) for name in b.instances(metric)]
-    else:
-        sample = reader.last(metrics)
-        found = [pair for metric in metrics for pair in sample.of.get(metric, {}).items()]
-    lines = [(name, round(ns / 1000)) for name, ns in found if ns and ns >= 500 and fnmatch.fnmatch(name.split(",")[0], pattern)]
+    metrics, found = [row[3] for row in STACKS], {}
+    b = reader.between([metrics])[0] if reader.archive else Between.total(reader.last(metrics))
+    for _, halves, each, metric in STACKS:
+        for name in b.instances(metric):
+            stack = ",".join(filter(None, halves(name)))
+            found[stack] = found.get(stack, 0) + (b.delta(metric, name) or 0) * each
+    lines = [(name, round(ns / 1000)) for name, ns in found.items() if ns >= 500 and fnmatch.fnmatch(name.split(",")[0], pattern)]
     for name, us in sorted(lines, key=lambda line: (-line[1], line[0]))[:rows]:
         stack = name.replace(";", ":").replace(",", ";")
         print(to_json({"table": "folded", "stack": stack, "us": us}) if as_json else f"{shown(stack)} {us}")

@@ -76,13 +76,14 @@ const Archive = {
   step() { const { times } = this.data; return (times[times.length - 1] - times[0]) / (times.length - 1); },
   nearest(time) { return this.data.times.reduce((best, t, i, all) => (Math.abs(t - time) < Math.abs(all[best] - time) ? i : best), 0); },
 
-  play(from, to, sections) {
+  // last: those that only have the last moment.
+  play(from, to, sections, last = []) {
     app.values.reset();
     const { client } = app;
     for (let i = from; i <= to; i++) {
       app.values.take(this.data.times[i], client.sample(this.names, i), client.metrics);
       const model = { services: serviceRows(app.values), agents: agentRows(app.values) };
-      for (const section of sections) guarded(() => section.tick(model));
+      for (const section of i === to ? [...sections, ...last] : sections) guarded(() => section.tick(model));
     }
   },
 
@@ -103,7 +104,8 @@ const Archive = {
     Services.past.clear();
     Alerts.forget();
     Lttng.past.clear();
-    this.play(Math.max(0, this.index - 40), this.index, [Overview, Alerts, Services, Causes, Stacks, Jvm, Lttng]);
+    const looks = { tick: () => Alerts.looks.take(app.values) };
+    this.play(Math.max(0, this.index - 40), this.index, [Overview, looks, Services, Lttng], [Alerts, Causes, Stacks, Jvm]);
     writeAddress();
     emit('chosen', app.moment);
     emit('draw');

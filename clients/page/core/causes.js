@@ -1,16 +1,19 @@
 'use strict';
 // What time, waits, exceptions and collections are of: methods, locks, types, generations, whoever brings them.
 
+const SAMPLE = 20e6; // ns that a sample of a recording of a JVM counts as: those between two
+
 // parts: `time` and `count` are counters, whose instances are OWNER::WHAT; `by`: what OWNER is, a service, a process, or nobody (what all of a source
-// have together). `rest`: runtimes that none of the parts has anything of have a row for all they did.
+// have together); `ns`: of what `time` counts, if it is no time. `rest`: runtimes that none of the parts has anything of have a row for all they did.
 const CAUSES = [
   { id: 'methods', title: 'Methods', what: 'Method', unit: 'time', each: 'Calls', parts: [
     { source: 'profiler', by: 'service', time: 'apm.profiler.service.method.time', count: 'apm.profiler.service.method.count', errors: 'apm.profiler.service.method.errors' },
     { source: 'zorka', by: 'service', time: 'apm.zorka.service.method.self_time', count: 'apm.zorka.service.method.count', errors: 'apm.zorka.service.method.errors' },
     { source: 'dotnet', by: 'process', time: 'apm.dotnet.profile.methods.self' },
-    { source: 'mono', by: 'nobody', time: 'apm.mono.profile.methods.self' } ],
-  about: 'Java by the calls of root methods, Zorka by time in the method itself, .NET and Mono by the processor time of their profiles',
-  nothing: ['No method has been counted yet', 'Java and Zorka count those of their calls. Of .NET a profile is taken on request, of Mono where the log profiler samples:', 'pmstore -i webshop:4711 apm.dotnet.profile.run 5'] },
+    { source: 'mono', by: 'nobody', time: 'apm.mono.profile.methods.self' },
+    { source: 'jvm', by: 'process', time: 'apm.jvm.profile.methods.self', ns: SAMPLE } ],
+  about: 'Java by the calls of root methods, Zorka by time in the method itself, .NET and Mono by the processor time of their profiles, JVMs by samples of their recordings, each as 20 ms',
+  nothing: ['No method has been counted yet', 'Java and Zorka count those of their calls. Of .NET and JVMs a profile is taken on request, of Mono where the log profiler samples:', 'pmstore -i webshop:4711 apm.dotnet.profile.run 5'] },
   { id: 'locks', title: 'Lock waits', what: 'Lock, or method that waits', unit: 'time', each: 'Waits', parts: [
     { source: 'dotnet', by: 'process', time: 'apm.dotnet.lock.top.time', count: 'apm.dotnet.lock.top.count' },
     { source: 'mono', by: 'process', time: 'apm.mono.lock.top.time', count: 'apm.mono.lock.top.count' } ],
@@ -41,7 +44,8 @@ function causeRows(values, cause, service) {
   const row = (part, instance, source, owner, what, key) => {
     if (service && service !== key && !(part.by === 'nobody' && keySource(service) === source)) return;
     const rate = (metric) => (metric ? values.rate(metric, instance) : null), all = (metric) => (metric ? values.base(metric, instance) : null);
-    const time = rate(part.time), count = rate(part.count), of = cause.unit === 'time' ? [time, all(part.time)] : [count, all(part.count)];
+    const spent = (v) => (v === null ? null : v * (part.ns || 1));
+    const time = spent(rate(part.time)), count = rate(part.count), of = cause.unit === 'time' ? [time, spent(all(part.time))] : [count, all(part.count)];
     if (!(of[1] > 0) && !(all(part.count) > 0)) return;
     rows.push({
       key: [source, part.time || part.count, instance].join('\n'), source, service: key, owner, what, now: of[0], total: of[1], count, counted: all(part.count),

@@ -46,10 +46,12 @@ function leadCell(td, text, id, service) {
     goTo(id);
   } }));
   setText(td.lead, text);
-  if (td.leadOf === service && td.lead.title) return;
   td.leadOf = service;
-  td.lead.title = titleOf(id) + ' of ' + keyName(service);
+  // What else is chosen is in the address too, and changes.
   const query = new URLSearchParams(location.search);
   query.set('service', service);
-  td.lead.href = '?' + query + '#' + id;
+  const href = '?' + query + '#' + id;
+  if (td.lead.getAttribute('href') === href) return;
+  td.lead.href = href;
+  td.lead.title = titleOf(id) + ' of ' + keyName(service);
 }

@@ -25,6 +25,9 @@ const STREAMS = [
   { id: 'mono.gc', title: 'Mono GC pauses', timed: true },
   { id: 'mono.exception', title: 'Mono exceptions' },
   { id: 'mono.contention', title: 'Mono lock waits', timed: true },
+  { id: 'jvm.gc', title: 'JVM GCs', timed: true },
+  { id: 'jvm.exception', title: 'JVM exceptions' },
+  { id: 'jvm.contention', title: 'JVM lock waits', timed: true },
 ];
 const streamMetric = (id, what) => { const [source, kind] = id.split('.'); return 'apm.' + source + '.event.' + kind + '.' + what; };
 const LOSS_METRICS = STREAMS.flatMap(({ id }) => [streamMetric(id, 'count'), streamMetric(id, 'lost')]);
@@ -85,11 +88,13 @@ const HISTOGRAMS = [
   { id: 'dotnet', title: '.NET GC pauses', metric: 'apm.dotnet.service.gc.pause.histogram', unit: 1e3 },
 ];
 
+// ns: of what is counted, of processes and not of services.
 const PROFILES = [
   { id: 'profiler', title: 'Java', stacks: 'apm.profiler.service.stack.time', methods: 'apm.profiler.service.method.' },
   { id: 'zorka', title: 'Zorka', stacks: 'apm.zorka.service.stack.time', methods: 'apm.zorka.service.method.' },
   { id: 'dotnet', title: '.NET profile', stacks: 'apm.dotnet.service.stack.time', methods: null },
   { id: 'mono', title: 'Mono profile', stacks: 'apm.mono.program.stack.time', methods: null },
+  { id: 'jvm', title: 'JVM profile', stacks: 'apm.jvm.profile.stacks', methods: null, ns: SAMPLE },
 ];
 
 // Names that each tick needs, whatever is on the screen: the charts have no gaps while one reads elsewhere.

@@ -10,6 +10,8 @@ const SOURCES = {
   lttng: { name: 'LTTng', what: 'LTTng session', noun: 'sessions' },
 };
 
+// Also of one that the page does not know.
+const sourceName = (source) => (Object.hasOwn(SOURCES, source) ? SOURCES[source].name : source);
 const serviceKey = (source, name) => source + '|' + name;
 const keySource = (key) => key.slice(0, key.indexOf('|'));
 const rateToCores = (ns) => (ns === null ? null : ns / 1e9);
@@ -28,6 +30,12 @@ function serviceOfInstance(source, instance) {
 function splitRow(name) {
   const at = name.indexOf('::');
   return at < 0 ? [null, name] : [name.slice(0, at), name.slice(at + 2)];
+}
+
+// The key of the service of a row of apm.runtime or apm.agent.
+function runtimeKey(agent) {
+  const [source, instance] = splitRow(agent);
+  return serviceKey(source, serviceOfInstance(source, instance));
 }
 
 const SERVICES_THERE = ['instances', 'gc.count', 'calls.count'].map((leaf) => 'apm.service.' + leaf);

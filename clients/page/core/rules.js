@@ -2,35 +2,43 @@
 // The list of rules that pmie and Prometheus have too (RULES, which build.py puts in), judged by what the page fetches: which conditions hold.
 
 const RULE_WINDOW = 120; // s: pmie takes the mean of as long
+const RULE_LEAST = 30;   // s: what happens once in a while is no rate of less
 const RULE_STEP = 10;    // s between two looks that are kept
 const RULE_LOOKS = 5;    // that must agree where a rule says so
 
-const ruleMetrics = () => [...new Set(RULES.flatMap((rule) => rule.of.flatMap((one) => one.metrics)))];
+const RULE_METRICS = [...new Set(RULES.flatMap((rule) => rule.of.flatMap((one) => one.metrics)))];
+// Which five looks must agree of; of all else older looks have counters only.
+const RULE_ALWAYS = new Set(RULES.filter((rule) => rule.always).flatMap((rule) => rule.of[0].metrics));
 
-// Looks of the last two minutes. A look is of the maps that Values has made, so that it takes no room of its own.
+// Looks of the last two minutes: {time, of: Map metric → Map instance → value}.
 class Looks {
   constructor() { this.list = []; }
   forget() { this.list = []; }
 
   take(values) {
-    const last = this.list[this.list.length - 1];
-    if (last && values.time < last.time) this.list = [];
-    this.now = { time: values.time, of: new Map(ruleMetrics().map((name) => [name, values.now(name)])) };
-    if (!last || values.time - last.time >= RULE_STEP) this.list.push(this.now);
-    // The last two remain: looks that are far apart, as of an archive, have rates too.
-    while (this.list.length > 2 && this.list[0].time < values.time - RULE_WINDOW) this.list.shift();
+    // Those of an archive may be far apart.
+    const oldest = values.time - Math.max(RULE_WINDOW, Archive.data ? RULE_LOOKS * Archive.step() : 0);
+    this.list = this.list.filter((look) => look.time >= oldest && look.time <= values.time);
+    this.now = { time: values.time, of: new Map(RULE_METRICS.map((name) => [name, values.now(name)])) };
+    if (this.list.some((look) => values.time - look.time < RULE_STEP)) return;
+    const kept = ([name]) => values.metrics.get(name)?.sem === 'counter' || RULE_ALWAYS.has(name);
+    this.list.push({ time: values.time, of: new Map([...this.now.of].filter(kept)) });
   }
 
   // A value: a counter's mean rate since the oldest look from which it has only grown, anything else as it is at a look; null if it is not known.
   value(values, metric, instance, look = this.now) {
-    const m = values.metrics.get(metric), v = look.of.get(metric).get(instance);
+    const m = values.metrics.get(metric), v = look.of.get(metric)?.get(instance);
     if (!m || !isNumber(v)) return null;
     if (m.sem !== 'counter') return v * m.factor;
-    for (const first of this.list) {
-      const before = first.of.get(metric).get(instance);
-      if (isNumber(before) && before <= v && first.time < look.time) return ((v - before) * m.factor) / (look.time - first.time);
+    let { time } = look, from = v;
+    for (const first of [...this.list].reverse()) {
+      if (first.time >= look.time) continue;
+      const before = first.of.get(metric)?.get(instance);
+      if (!isNumber(before) || before > from || look.time - first.time > Math.max(RULE_WINDOW, longestRate)) break;
+      ({ time } = first);
+      from = before;
     }
-    return null;
+    return look.time - time < RULE_LEAST ? null : ((v - from) * m.factor) / (look.time - time);
   }
 
   // How long it looks already, in seconds.
@@ -57,14 +65,15 @@ function judge(rule, values, looks) {
   let there = false;
   const instances = new Set(rule.of.flatMap((one) => [...looks.now.of.get(one.metrics[0]).keys()])), holds = [];
   for (const instance of instances) {
-    const figures = (look) => rule.of.map((one) => ruleFigure(one, (metric) => looks.value(values, metric, instance, look)));
-    const agreed = (list) => rule.of.map((one, i) => ruleHolds(one, list[i]));
-    const now = figures(looks.now), right = agreed(now);
+    const figure = (one, look) => ruleFigure(one, (metric) => looks.value(values, metric, instance, look));
+    const now = rule.of.map((one) => figure(one, looks.now)), right = rule.of.map((one, i) => ruleHolds(one, now[i]));
     if (now.some((v) => v !== null)) there = true;
     if (rule.word === 'or' ? !right.includes(true) : right.includes(false)) continue;
-    if (rule.always && (looks.list.length < RULE_LOOKS || !looks.list.every((look) => ruleHolds(rule.of[0], figures(look)[0])))) continue;
+    if (rule.always && (looks.list.length < RULE_LOOKS || !looks.list.every((look) => ruleHolds(rule.of[0], figure(rule.of[0], look))))) continue;
     const at = Math.max(right.indexOf(true), 0), one = rule.of[at], { text } = RULE_UNITS[one.unit];
     holds.push({ instance, figure: now[at], value: text(now[at]), least: one.op + ' ' + text(one.number) });
   }
-  return { there, holds: holds.sort((a, b) => b.figure - a.figure) };
+  // The worst first.
+  const sign = rule.of[0].op === '<' ? 1 : -1;
+  return { there, holds: holds.sort((a, b) => sign * (a.figure - b.figure)) };
 }

@@ -88,6 +88,19 @@ function methodTable(root, skip) {
   return [...rows.values()];
 }
 
+// Stacks of a profile, those of processes by their services.
+function profileStacks(values, profile) {
+  if (!profile.ns) return values.all(profile.stacks);
+  const out = new Map();
+  for (const [name, samples] of values.all(profile.stacks)) {
+    const [process, frames] = splitRow(name);
+    if (process === null) continue;
+    const stack = serviceOfInstance(profile.id, process) + ',' + frames;
+    out.set(stack, (out.get(stack) || 0) + samples * profile.ns);
+  }
+  return out;
+}
+
 // The change of stacks since a baseline; a counter that began again counts from 0.
 function stacksSince(now, baseline) {
   if (!baseline) return now;

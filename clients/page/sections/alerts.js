@@ -13,17 +13,23 @@ const Alerts = {
     this.empty = h('div');
     append(host, [h('div', { class: 'tools' }, this.note), h('div', { class: 'card' }, this.empty, this.list)]);
     on('restart', () => this.forget());
+    on('draw', () => this.count());
     on('connected', () => { if (this.of !== app.client) { this.of = app.client; this.forget(); } });
   },
 
   forget() { this.looks.forget(); this.judged = []; },
 
-  metrics: ruleMetrics,
+  metrics: () => RULE_METRICS,
 
   tick() {
     this.looks.take(app.values);
     this.judged = RULES.map((rule) => ({ rule, ...judge(rule, app.values, this.looks) }));
-    const { length } = this.holding();
+    this.count();
+  },
+
+  // How many hold, in the bar.
+  count() {
+    const length = heard() ? this.holding().length : 0;
     setText(document.querySelector('#nav [data-section="alerts"]'), this.title + (length ? ' ' + length : ''));
   },
 
@@ -32,25 +38,26 @@ const Alerts = {
   draw() {
     const holding = this.holding(), known = heard() && this.judged && this.judged.length > 0;
     const idle = known ? this.judged.filter((one) => !one.there).length : 0;
-    const span = known ? this.looks.span() : 0;
+    const span = known ? this.looks.span() : 0, rates = span >= RULE_LEAST;
     setText(this.note, !known ? '' : [holding.length + ' of ' + RULES.length + ' rules hold', idle ? idle + ' have nothing to judge here' : '',
-      span > 0 ? 'rates are means of ' + formatSpan(span) : 'rates come with the next look'].filter(Boolean).join(' · '));
+      rates ? 'rates are means of ' + formatSpan(span) : 'rates need ' + formatSpan(RULE_LEAST)].filter(Boolean).join(' · '));
     setHidden(this.list, !known || !holding.length);
     setHidden(this.empty, known && holding.length > 0);
     if (!known || !holding.length) {
-      const content = !known ? waitingState() : span > 0 ? emptyState('No rule holds', 'To be told while nobody looks: docs/alerts.md.') : emptyState('Waiting for the second look …');
+      const content = !known ? waitingState() : rates ? emptyState('No rule holds', 'To be told while nobody looks: docs/alerts.md.') : emptyState('No rule holds yet', 'Those of rates need ' + formatSpan(RULE_LEAST) + '.');
       if (this.empty.textContent !== content.textContent) fill(this.empty, content);
       return;
     }
     // Only what has changed is made anew: a link keeps its focus.
     const nodes = new Map([...this.list.children].map((node) => [node.dataset.rule, node]));
+    for (const [name, node] of nodes) if (!holding.some((one) => one.rule.name === name)) node.remove();
+    let place = this.list.firstChild;
     for (const one of holding) {
       const node = nodes.get(one.rule.name) || this.make(one.rule);
-      nodes.delete(one.rule.name);
       this.write(node, one.holds);
-      if (node.parentNode !== this.list) this.list.append(node);
+      if (node === place) place = place.nextSibling;
+      else this.list.insertBefore(node, place);
     }
-    for (const node of nodes.values()) node.remove();
   },
 
   make(rule) {

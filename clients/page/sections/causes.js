@@ -6,6 +6,7 @@ const Causes = {
 
   build(host) {
     this.tables = new Map();
+    on('service', () => this.tick());
     for (const cause of CAUSES) {
       const amount = cause.unit === 'time' ? formatTime : formatWhole, now = cause.unit === 'time' ? (v) => (isNumber(v) ? formatTime(v) + '/s' : NONE) : formatRate;
       const right = (id, title, format, hint) => ({ id, title, hint, align: 'right', optional: true, value: (r) => r[id], text: (r) => format(r[id]) });
@@ -13,7 +14,7 @@ const Causes = {
         { id: 'what', title: cause.what, value: (r) => r.what, text: (r) => r.what, full: true },
         { id: 'now', title: 'Now', hint: 'Since the last look', align: 'right', value: (r) => r.now, cell: (r, td) => barCell(td, now(r.now), r.now / this.most.get(cause.id)) },
         { id: 'owner', title: 'Of', value: (r) => r.owner || '', cell: (r, td) => this.owner(r, td) },
-        { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => SOURCES[r.source].name },
+        { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => sourceName(r.source) },
         right('total', 'In all', amount, 'As long as the PMDA has counted'),
         ...(cause.each ? [right('count', cause.each, formatRate), right('mean', 'Mean', formatTime, 'Since the last look')] : []),
         ...(cause.id === 'methods' ? [right('errors', 'Errors', formatRate)] : []),
@@ -37,10 +38,11 @@ const Causes = {
 
   metrics: () => CAUSES.flatMap(causeMetrics),
 
-  tick() {
+  tick() { this.rows = null; },
+
+  count() {
     this.rows = new Map();
     this.most = new Map();
-    if (!visibleSections.has(this.id) && !Archive.data) return;
     for (const cause of CAUSES) {
       const rows = causeRows(app.values, cause, app.service);
       this.rows.set(cause.id, rows);
@@ -49,6 +51,7 @@ const Causes = {
   },
 
   draw() {
-    for (const [id, table] of this.tables) table.update((heard() && this.rows && this.rows.get(id)) || []);
+    if (!this.rows) this.count();
+    for (const [id, table] of this.tables) table.update((heard() && this.rows.get(id)) || []);
   },
 };

@@ -51,9 +51,8 @@ const Charts = {
     };
     const pod = (source, instance) => (serviceKey(source, serviceOfInstance(source, instance)) === app.service ? app.service + '\n' + instance : null);
     const ofPod = (agent) => pod(...splitRow(agent));
-    const ofRuntime = (agent) => { const [source, instance] = splitRow(agent); return serviceKey(source, serviceOfInstance(source, instance)); };
     if (definition.of) lines([definition.of], serviceKeyOf, true);
-    if (definition.gauge) lines([definition.gauge], ofRuntime, true);
+    if (definition.gauge) lines([definition.gauge], runtimeKey, true);
     if (app.service) lines([definition.pods, definition.gauge].filter(Boolean), ofPod, true);
     for (const part of definition.others) {
       lines(part.of || [], (name) => serviceKey(part.source, name));

@@ -70,9 +70,10 @@ const History = {
   async lines(client, definition, seconds) {
     const parts = new Map();
     const longest = Math.max(seconds / HISTORY_LIMITS.samples * 3, 180);
-    const ofRuntime = (agent) => { const [source, instance] = splitRow(agent); return serviceKey(source, serviceOfInstance(source, instance)); };
+    // Of a service that is gone nobody may know the source.
+    const ofService = (name) => serviceKeyOf(name) ?? serviceKey('', name);
     // As Charts.values: the metrics of services, of processes, and those of sources.
-    const wanted = [[[definition.of].filter(Boolean), serviceKeyOf], [[definition.gauge].filter(Boolean), ofRuntime],
+    const wanted = [[[definition.of].filter(Boolean), ofService], [[definition.gauge].filter(Boolean), runtimeKey],
       ...definition.others.flatMap(({ source, of, gauge }) => [[of || [], (name) => serviceKey(source, name)], [gauge ? [gauge] : [], (name) => serviceKey(source, serviceOfInstance(source, name))]])];
     for (const [metrics, keyOf] of wanted) {
       const before = new Set(parts.keys());
@@ -82,7 +83,7 @@ const History = {
         const factor = unitFactor(described.units) * (definition.scale || 1);
         for (const [instance, line] of await pastValues(client, metric, seconds)) {
           const key = keyOf(instance);
-          if (!key || before.has(key)) continue;
+          if (before.has(key) || before.has(serviceKey('', keyName(key)))) continue;
           const points = described.sem === 'counter' ? pastRates(line, longest) : line;
           if (!parts.has(key)) parts.set(key, []);
           parts.get(key).push(points.map(([t, v]) => [t, v === null ? null : v * factor]));

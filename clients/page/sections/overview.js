@@ -19,7 +19,7 @@ const Overview = {
     };
     const words = [
       { id: 'state', title: 'State', value: (r) => ['bad', 'good', 'idle', 'gone'].indexOf(stateLevel(r)) + r.state.slice(0, 8), cell: (r, td) => this.state(r, td) },
-      { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => (SOURCES[r.source] || { name: r.source }).name },
+      { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => sourceName(r.source) },
       { id: 'name', title: 'Runtime', value: (r) => r.name, text: (r) => r.name, full: true },
     ];
     const since = { id: 'since', title: 'Since', hint: 'Start of this state’s connection', value: (r) => r.since, cell: (r, td) => this.since(r, td) };

@@ -10,7 +10,7 @@ const Services = {
     this.past = new Map(); // key → newest rates
     this.table = new Table([
       { id: 'name', title: 'Service', value: (r) => r.name, cell: (r, td) => this.name(r, td) },
-      { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => SOURCES[r.source].name },
+      { id: 'source', title: 'Kind', value: (r) => r.source, text: (r) => sourceName(r.source) },
       ...figureColumns('service', SERVICE_FIGURES, CAUSES_OF, { errors: { cell: (r, td) => this.errors(r, td) } }),
       { id: 'trend', title: 'Trend', hint: 'Calls, or collections', cell: (r, td) => this.trend(r, td) },
     ], {

@@ -1,5 +1,5 @@
 'use strict';
-// Where the time goes: flame graph, methods and stacks of the Java, Zorka and .NET profiles.
+// Where the time goes: flame graph, methods and stacks of all profiles.
 
 const Stacks = {
   id: 'stacks', title: 'Flame graph',
@@ -60,7 +60,7 @@ const Stacks = {
 
   toggleBaseline() {
     if (this.baseline.has(this.source)) this.baseline.delete(this.source);
-    else this.baseline.set(this.source, { at: app.values.time, stacks: new Map(app.values.all(this.profile().stacks)) });
+    else this.baseline.set(this.source, { at: app.values.time, stacks: new Map(profileStacks(app.values, this.profile())) });
     this.draw();
   },
 
@@ -79,7 +79,7 @@ const Stacks = {
     // The chosen service limits the graph when it has this kind of profile.
     const service = app.service && keySource(app.service) === this.source ? keyName(app.service) : null;
     const foreign = app.service && !service;
-    const stacks = foreign ? new Map() : stacksSince(values.all(profile.stacks), baseline && baseline.stacks);
+    const stacks = foreign ? new Map() : stacksSince(profileStacks(values, profile), baseline && baseline.stacks);
     const root = stackTree(stacks, service);
     this.total = root.total || 1;
     const none = root.total <= 0;
@@ -121,6 +121,7 @@ const Stacks = {
     const content = unsure(profile.stacks) ? waitingState() : foreign ? emptyState(keyName(app.service) + ' has no ' + profile.title + ' stacks', 'Choose another profile, or press Esc for all services.')
       : baseline ? emptyState('No new time in stacks since ' + formatClock(baseline.at), 'Stacks come with finished calls and traces.')
       : profile.id === 'dotnet' ? emptyState('No .NET profile yet', 'A profile is taken on request, for some seconds:', 'pmstore apm.dotnet.profile.run 3')
+      : profile.id === 'jvm' ? emptyState('No JVM profile yet', 'A recording is made on request, with attach = true in [jvm] of apm.toml:', 'pmstore -i shop:4711 apm.jvm.control.profile 5')
       : profile.id === 'mono' ? emptyState('No Mono profile yet', 'Programs whose log profiler samples have one:', 'mono --profile=log:nodefaults,sample=100,output=#7 …')
       : emptyState('No ' + profile.title + ' stacks yet', profile.id === 'profiler' ? 'They come with the traces of Java calls.' : 'They come with the traces of Zorka agents.');
     if (this.empty.textContent !== content.textContent) fill(this.empty, content);

@@ -5,7 +5,8 @@ const browser = await start();
 const { page, wrong } = await open(browser, 'http://localhost:1');
 await until(async () => (await text(page, '#status')) === 'archive');
 await show(page, 'alerts');
-await until(() => page.evaluate(() => !document.querySelector('#alerts .empty')?.textContent.includes('Waiting')));
+// It has judged, and of enough looks.
+if (!(await until(async () => /^\d+ of \d+ rules hold.* means of /.test(await text(page, '#alerts .note'))))) console.log('no word of rules');
 // As it stands there: the instances of each rule, each with its value, a remedy and a link to what there is.
 const said = await page.evaluate(() => [...document.querySelectorAll('#alerts .alerts > li')].flatMap((li) => [...li.querySelectorAll('.where li')].map((one) => ({
   rule: li.dataset.rule, instance: one.querySelector('.name').textContent, value: one.querySelector('strong')?.textContent || '', least: one.querySelector('.least').textContent,

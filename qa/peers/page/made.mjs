@@ -177,8 +177,55 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
     });
   }
   await page.evaluate(() => chooseService(null));
-  await verdict('columns without a value are left out', () => page.evaluate(() => !document.querySelector('#services th[data-column="restarts"]').hidden && Services.table.columns.some((c) => c.optional)
-    && Services.table.columns.every((c) => !c.optional || document.querySelector(`#services th[data-column="${c.id}"]`).hidden === !Services.rows.some((r) => r[c.id] !== null))));
+  await verdict('columns without a value are left out', () => page.evaluate(() => {
+    const shown = (rows) => { Services.table.update(rows); return Services.table.columns.filter((c) => !document.querySelector(`#services th[data-column="${c.id}"]`).hidden).map((c) => c.id); };
+    const all = shown(Services.rows), java = Services.rows.filter((r) => r.source === 'profiler'), some = shown(java), { cells } = [...Services.table.rows.values()][0];
+    const kept = Services.table.columns.filter((c) => !c.optional || java.some((r) => isNumber(r[c.id]))).map((c) => c.id);
+    return all.includes('cpu') && !some.includes('cpu') && some.join() === kept.join() && Services.table.columns.every((c, i) => cells[i].hidden === !kept.includes(c.id));
+  }));
+  await show(page, 'services');
+  await verdict('a figure leads to the address that is there now', () => page.evaluate(() => {
+    const links = () => { Services.draw(); return [...document.querySelectorAll('#services a.lead')].map((a) => new URL(a.href).searchParams.get('trace')); };
+    const kept = location.href, before = links();
+    history.replaceState(null, '', kept.replace('?', '?trace=t7&'));
+    const after = links();
+    history.replaceState(null, '', kept);
+    return before.length > 3 && before.every((id) => id === null) && after.every((id) => id === 't7');
+  }));
+  await show(page, 'causes');
+  await verdict('a source that the page does not know has its own name', () => until(() => page.evaluate(() => Causes.tables.get('collections').data.some((r) => r.source === 'toy')
+    && (Causes.tables.get('collections').update(Causes.rows.get('collections').filter((r) => r.source === 'toy')), document.querySelector('#collections ~ .table tbody').innerText.includes('toy')))));
+  await verdict('a sample of a JVM is 20 ms of its method', () => until(() => page.evaluate(() => {
+    const row = Causes.rows.get('methods').find((r) => r.source === 'jvm');
+    return row && row.total === 20e6 * app.values.base('apm.jvm.profile.methods.self', row.owner + '::' + row.what) && row.service === 'jvm|' + row.owner.replace(/:\d+$/, '');
+  })));
+  await show(page, 'stacks');
+  await verdict('and of the stacks of its service', () => until(() => page.evaluate(() => {
+    const metric = 'apm.jvm.profile.stacks', { values } = app;
+    const service = [...profileStacks(values, PROFILES.find((p) => p.id === 'jvm'))].filter(([stack]) => stack.startsWith('orders,'));
+    const samples = [...values.all(metric)].filter(([name]) => name.startsWith('orders:')).reduce((sum, [, n]) => sum + n, 0);
+    return samples > 0 && service.length > 1 && service.reduce((sum, [, ns]) => sum + ns, 0) === 20e6 * samples;
+  })));
+  await verdict('the past has services that are gone, once', () => page.evaluate(async () => {
+    const kept = window.pastValues, now = Math.floor(Date.now() / 60000) * 60, metric = CHARTS.find((c) => c.id === 'cpu');
+    window.pastValues = async (_, name) => new Map(name === 'apm.service.cpu.time' ? [['old/one', [[now - 60, 0], [now, 60e9]]]] : name === 'apm.profiler.service.cpu' ? [['old/one', [[now - 60, 0], [now, 30e9]]]] : []);
+    const { lines } = await History.lines(app.client, metric, 900);
+    window.pastValues = kept;
+    return JSON.stringify([...lines]) === '[["|old/one",[1]]]';
+  }));
+  await verdict('rates of rules: of 30 s at least, since the newest restart, of no old look', () => page.evaluate(() => {
+    const values = new Values(), looks = new Looks(), rule = RULES.find((one) => one.name === 'panics'), [metric] = rule.of[0].metrics;
+    const of = (time, count) => { values.take(time, new Map([[metric, new Map([['', count]])]]), new Map([[metric, { sem: 'counter', units: 'count' }]])); looks.take(values); return looks.value(values, metric, ''); };
+    const seen = [[0, 100], [10, 110], [30, 130], [40, 5], [60, 25], [80, 45], [190, 155], [700, 155], [710, 156]].map(([time, count]) => of(time, count));
+    return JSON.stringify(seen) === JSON.stringify([null, null, 1, null, null, 1, 1, null, null]) && looks.list.length === 2;
+  }));
+  await verdict('an older look has what is needed, the worst of a rule is the first', () => page.evaluate(() => {
+    const values = new Values(), looks = new Looks(), rule = RULES.find((one) => one.name === 'jvm_container_limit');
+    const [limit, heap] = rule.of[0].metrics, about = new Map([limit, heap].map((name) => [name, { sem: 'instant', units: 'byte' }]));
+    values.take(1, new Map([[limit, new Map([['a', 9], ['b', 5], ['c', 20]])], [heap, new Map([['a', 10], ['b', 10], ['c', 10]])]]), about);
+    looks.take(values);
+    return looks.list.length === 1 && !looks.list[0].of.has(limit) && judge(rule, values, looks).holds.map((one) => one.instance).join() === 'b,a';
+  }));
   await show(page, 'alerts');
   await verdict('an alert leads to what to look at', async () => {
     if (!(await until(async () => (await count(page, '#alerts [data-rule="dotnet_starvation"] a')) === 1))) return false;

@@ -66,6 +66,15 @@ await verdict('what has no value at a moment has none of before', () => page.eva
   Archive.choose(60);
   return right;
 }));
+await verdict('a step looks at the rules once, and at causes when they are in sight', () => page.evaluate(() => {
+  const { tick } = Alerts;
+  let judged = 0;
+  Alerts.tick = () => { judged++; tick.call(Alerts); };
+  visibleSections.delete('causes');
+  Archive.choose(60);
+  Alerts.tick = tick;
+  return judged === 1 && Causes.rows === null && Alerts.looks.list.length > 3;
+}));
 await verdict('an address leads to the same moment, between seconds too', () => page.evaluate(() => {
   const { times } = Archive.data;
   Archive.data.times = times.map((t) => t + 0.7);

@@ -88,10 +88,15 @@ def cause(s, t, table, name, **of):
     rows = [one for one in s["causes"][table] if (one["owner"] or "").replace(PREFIX, "").startswith(name) and all(one[key] == value for key, value in of.items())]
     if len(rows) != 1:
         raise LookupError(f"{len(rows)} rows of {name} {of} in {table}")
-    # It stands there.
-    if t.live and not any(rows[0]["what"] in line[0] for line in s["cells"][table]):
-        raise LookupError(f"{rows[0]['what']} is not among the first rows of {table}")
+    if t.live:
+        stands(s, table, rows[0])
     return rows[0]
+
+
+def stands(s, table, row):
+    """The row is among the first of the page's table: what it is, and whose."""
+    if [row["what"], row["owner"] or "all of them"] not in [[line[0], line[2]] for line in s["cells"][table]]:
+        raise LookupError(f"{row['what']} is not among the first rows of {table}")
 
 
 @click("Which method takes the time?", "Java")
@@ -121,6 +126,8 @@ def page_dotnet_methods(s, t):
 @click("Which method takes the time?", "Mono")
 def page_mono_methods(s, t):
     rows = {re.sub(r"[(\[ ].*", "", one["what"]).replace(":", "."): one["now"] for one in s["causes"]["methods"] if one["source"] == "mono" and one["now"] is not None}
+    if t.live:
+        stands(s, "methods", next(one for one in s["causes"]["methods"] if one["source"] == "mono" and one["what"].startswith("Shop:Hot")))
     # As for its report: some ms a second are chance.
     yield "none has more than Hot", rows["Shop.Hot"] / 1e6, max(spent for name, spent in rows.items() if name.startswith("Shop.")) / 1e6, 5
 
