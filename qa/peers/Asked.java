@@ -1,3 +1,5 @@
+import java.util.concurrent.CountDownLatch;
+
 /** What qa/141 asks for: a thread that works, one that throws, two that wait for each other's monitor, two for ever. */
 public class Asked {
     static volatile long sink;
@@ -53,9 +55,14 @@ public class Asked {
         }
     }
 
-    static void take(Object one, Object other) {
+    static void take(Object one, Object other, CountDownLatch both) {
         synchronized (one) {
-            pause(500);
+            both.countDown();
+            try {
+                both.await();
+            } catch (InterruptedException e) {
+                throw new RuntimeException(e);
+            }
             synchronized (other) {
                 sink++;
             }
@@ -71,9 +78,16 @@ public class Asked {
         new Thread(Asked::throwing, "throwing").start();
         new Thread(Asked::locking, "lock-1").start();
         new Thread(Asked::locking, "lock-2").start();
-        new Thread(() -> take(a, b), "dead-1").start();
-        new Thread(() -> take(b, a), "dead-2").start();
-        pause(1500);
+        CountDownLatch both = new CountDownLatch(2);
+        Thread[] dead = {new Thread(() -> take(a, b, both), "dead-1"), new Thread(() -> take(b, a, both), "dead-2")};
+        for (Thread thread : dead) {
+            thread.start();
+        }
+        for (Thread thread : dead) {
+            while (thread.getState() != Thread.State.BLOCKED) {
+                pause(10);
+            }
+        }
         System.out.println("ready");
     }
 }

@@ -81,8 +81,10 @@ impl Peer {
         self.tell(Update::Interval(interval));
     }
 
-    /// The answer to a control request: the value of the control's metric.
+    /// The answer to a control request: the value of the control's metric. What was said before it has reached the
+    /// store when it does.
     pub fn answer(&mut self, control: ControlId, text: String) {
+        self.flush();
         self.tell(Update::Answer { control, text });
     }
 }

@@ -7,7 +7,7 @@ use crate::catalogue::test_kit::{
     self, BUCKET, BUCKET_COUNT, BUCKET_MAX, STREAM, STREAM_BYTES, STREAM_DELAY,
 };
 use crate::contract::{Histogram, Identity, Peer, Recorded, Refusal};
-use crate::model::{Departure, MetricItem, Now, Value};
+use crate::model::{ControlId, Departure, MetricItem, Now, Value};
 
 const ITEM: MetricItem = MetricItem::new(0);
 const EDGES: [u64; 2] = [0, 1];
@@ -48,6 +48,18 @@ fn sums_are_told_once_a_turn() {
     peer.add(ITEM, 0);
     peer.finish(false, Departure::regular("test"));
     assert_eq!(seen.log().updates, before + 2, "a counter of 0 exists");
+}
+
+#[test]
+fn what_an_answer_tells_of_is_there_before_it() {
+    let seen = Recorded::new(&table());
+    let mut peer = seen.peer_with_sums();
+    peer.is(identity("p"));
+    peer.add(ITEM, 7);
+    assert_eq!(seen.count(ITEM), 0);
+    peer.answer(ControlId::new(0), "done: 7".to_owned());
+    assert_eq!(seen.count(ITEM), 7);
+    assert_eq!(seen.log().answers.len(), 1);
 }
 
 #[test]

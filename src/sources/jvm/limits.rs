@@ -73,8 +73,8 @@ pub(crate) const RECORDS: usize = 1000;
 pub(crate) const PHASES: usize = 16;
 /// Bytes of a text of a record.
 pub(crate) const MESSAGE: usize = 4 << 10;
-/// Age that a process must have before it is asked to open its door: HotSpot catches SIGQUIT from its start on, but
-/// one that is just starting may execute another program.
+/// Age of a process before which it is not asked to open its door, but waited for: HotSpot catches SIGQUIT from its
+/// start on, but one that is just starting may execute another program.
 pub(crate) const ATTACH_AGE: Duration = Duration::from_secs(3);
 /// Time in which the door must be open. JVMs take 10 to 40 ms.
 pub(crate) const DOOR: Duration = Duration::from_secs(5);

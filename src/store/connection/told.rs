@@ -53,10 +53,11 @@ impl Connection {
         let shown: String = text.chars().take(300).collect();
         let more = if shown.len() < text.len() { "…" } else { "" };
         let name = self.table.controls.get(control.index()).map_or("", |c| c.name);
-        log::info!("{}: {name}: {shown}{more}", self.name());
+        // Who reads the log may fetch it at once.
         if let Some(peer) = &self.peer {
             peer.set_answer(control, text);
         }
+        log::info!("{}: {name}: {shown}{more}", self.name());
     }
 
     pub(super) fn error(&self) {

@@ -125,11 +125,7 @@ impl Door {
         if self.is_open()? {
             return Ok(());
         }
-        let each = rustix::param::clock_ticks_per_second().max(1);
-        let age = ticks().saturating_sub(self.target.start) / each;
-        if age < limits::ATTACH_AGE.as_secs() {
-            return Err("it has only just started: ask again in some seconds".to_owned());
-        }
+        sleep(youth(ticks().saturating_sub(self.target.start)));
         let name = format!(".attach_pid{}", self.target.inner_pid);
         let make = || {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -342,6 +338,12 @@ impl Status {
         let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
         set_capabilities(None, sets).map_err(|e| format!("capabilities cannot be laid down: {e}"))
     }
+}
+
+/// Time after which a process of so many ticks is old enough to be signalled.
+fn youth(age: u64) -> Duration {
+    let each = rustix::param::clock_ticks_per_second().max(1);
+    limits::ATTACH_AGE.saturating_sub(Duration::from_millis(age.saturating_mul(1000) / each))
 }
 
 /// The text of an answer `RESULT\nTEXT`.

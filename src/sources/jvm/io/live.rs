@@ -200,7 +200,6 @@ impl Live {
                 Err(why) => format!("failed: {why}"),
             };
             peer.answer(control, text);
-            peer.flush();
         }
         let buffer = &mut self.means.buffer;
         // One that is large is seldom read.
