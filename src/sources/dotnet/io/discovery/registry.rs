@@ -179,7 +179,8 @@ impl Registry {
                 }
                 _ => drop(self.live.remove(&id)),
             }
-            (self.left_out.remove(&pid), self.turned_away.remove(&pid));
+            self.left_out.remove(&pid);
+            self.turned_away.remove(&pid);
             return;
         }
         match (self.live.get_mut(&id), &target) {
