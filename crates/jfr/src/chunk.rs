@@ -1,6 +1,7 @@
 //! A chunk: its header, its constants, its events.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cursor::Cursor;
 use crate::metadata::{Class, Classes, classes};
@@ -103,6 +104,8 @@ pub struct Chunk<'a> {
     classes: Classes,
     /// Where constants begin, and where what they are in ends.
     constants: HashMap<Key, (u32, u32)>,
+    /// Bytes that may still be walked.
+    steps: AtomicU64,
 }
 
 /// An event: its fields are those of a record.
@@ -127,7 +130,8 @@ impl<'a> Chunk<'a> {
         let bytes = bytes.get(..size).ok_or(Error::Incomplete)?;
         let place = |at| usize::try_from(at).unwrap_or(usize::MAX);
         let classes = classes(bytes, place(header.metadata))?;
-        let mut chunk = Self { bytes, header, classes, constants: HashMap::new() };
+        let steps = AtomicU64::new(header.size.saturating_mul(limits::STEPS));
+        let mut chunk = Self { bytes, header, classes, constants: HashMap::new(), steps };
         let (mut at, mut limit) = (place(header.checkpoint), size);
         while let Some(before) = chunk.checkpoint(at, limit)? {
             (limit, at) = (at, before);
@@ -169,6 +173,13 @@ impl<'a> Chunk<'a> {
             of_class(self, from, self.class(key.class)?, keys)
         });
         found.unwrap_or(Value::Null)
+    }
+
+    /// So many bytes have been walked. `false`: they are too many.
+    pub(crate) fn walks(&self, bytes: usize) -> bool {
+        let left = self.steps.load(Ordering::Relaxed).checked_sub(bytes as u64);
+        self.steps.store(left.unwrap_or(0), Ordering::Relaxed);
+        left.is_some()
     }
 
     pub(crate) fn class(&self, id: u64) -> Option<&Class> {

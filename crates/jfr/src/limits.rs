@@ -18,3 +18,10 @@ pub const CONSTANTS: usize = 512 << 10;
 pub const FRAMES: usize = 2048;
 /// Characters of a text that is made. Longer ones are cut: of a message one sees the begin.
 pub const TEXT: usize = 4096;
+/// Names of methods of a chunk; the others are `?`. Large programs run some 10,000 in a minute.
+pub const NAMES: usize = 64 << 10;
+/// Bytes of the name of a method. Longer ones are cut.
+pub const NAME: usize = 512;
+/// Bytes that may be walked for each byte of a chunk: constants are walked for each event that refers to them. Recordings
+/// of real programs take 2 to 8.
+pub const STEPS: u64 = 64;

@@ -61,15 +61,21 @@ impl<'c> Names<'c> {
     }
 
     fn method(&mut self, key: Key) -> Arc<str> {
+        if self.by_key.len() >= limits::NAMES && !self.by_key.contains_key(&key) {
+            return Arc::clone(&self.unknown);
+        }
         let (chunk, unknown) = (self.chunk, &self.unknown);
         let name = self.by_key.entry(key).or_insert_with(|| {
             let Value::Record(method) = chunk.constant(key) else { return Arc::clone(unknown) };
             let name = method.get("name").text();
             let name = name.as_deref().unwrap_or("?");
-            match class_name(&method.get("type")) {
-                Some(class) => [&*class, ".", name].concat().into(),
-                None => name.into(),
-            }
+            let name = match class_name(&method.get("type")) {
+                Some(class) => [&*class, ".", name].concat(),
+                None => name.to_owned(),
+            };
+            let ends = name.char_indices().map(|(at, c)| at + c.len_utf8());
+            let end = ends.take_while(|end| *end <= limits::NAME).last().unwrap_or(0);
+            name.get(..end).unwrap_or_default().into()
         });
         Arc::clone(name)
     }

@@ -221,19 +221,21 @@ fn skip_one(
     depth: u32,
 ) -> Result<(), Error> {
     if field.is_key {
+        chunk.walks(1);
         return from.int().map(|_| ());
     }
     let class = chunk.class(field.class).ok_or_else(|| from.wrong("a class that is unknown"))?;
     skip_class(chunk, from, class, depth + 1)
 }
 
-/// Goes behind a value of a class, which takes a byte at least: so the work is no more than bytes times depth.
+/// Goes behind a value of a class, which takes a byte at least. How much is walked has a limit for the whole chunk.
 pub(crate) fn skip_class(
     chunk: &Chunk<'_>,
     from: &mut Cursor<'_>,
     class: &Class,
     depth: u32,
 ) -> Result<(), Error> {
+    let begin = from.at;
     match class.kind {
         Kind::Byte => from.byte().map(|_| ()),
         Kind::Int(_) => from.int().map(|_| ()),
@@ -243,5 +245,10 @@ pub(crate) fn skip_class(
         Kind::Fields if depth > limits::DEPTH => Err(from.wrong("values are too deep")),
         Kind::Fields if class.fields().is_empty() => Err(from.wrong("a value without fields")),
         Kind::Fields => class.fields().iter().try_for_each(|field| skip(chunk, from, field, depth)),
+    }?;
+    if chunk.walks(from.at - begin) {
+        Ok(())
+    } else {
+        Err(Error::Limit { what: "bytes to walk for each byte of a chunk", max: limits::STEPS })
     }
 }

@@ -13,7 +13,7 @@
 
 mod kit;
 
-use jfr::{Chunk, Error, Header, Known, Names, Value, known};
+use jfr::{Chunk, Error, Header, Known, Names, Value, known, limits};
 use kit::{capture, made, walk};
 
 #[test]
@@ -52,6 +52,18 @@ fn what_was_put_in_comes_out() {
     assert_eq!(keys, [Some("run".to_owned()), None]);
     assert_eq!((all.key("missing").is_some(), all.key("keys"), all.key("int")), (true, None, None));
     assert_eq!(walk(&made.bytes), Ok((3, 60)));
+}
+
+#[test]
+fn what_is_walked_has_an_end() {
+    let made = made();
+    let chunk = Chunk::open(&made.bytes).unwrap();
+    let all = chunk.events().last().unwrap().unwrap();
+    // As of constants that many events refer to.
+    let most = limits::STEPS * made.bytes.len() as u64;
+    let read = (0..most).take_while(|_| all.get("key").text().is_some()).count();
+    assert!((100..most as usize / 2).contains(&read), "{read} of {most}");
+    assert!(matches!(chunk.events().next(), Some(Err(Error::Limit { .. }))));
 }
 
 #[test]

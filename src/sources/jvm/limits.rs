@@ -53,6 +53,8 @@ pub(crate) const MEMORY_TIME: Duration = Duration::from_millis(500);
 pub(crate) const LOST: u8 = 10;
 /// Rows of a process in a table of classes: the memory of most programs is in fewer.
 pub(crate) const CLASSES: usize = 200;
+/// Names of classes in a histogram; the others are in its sums only. Programs have up to 50,000.
+pub(crate) const CLASS_NAMES: usize = 65_536;
 /// Threads in deadlocks that are named.
 pub(crate) const DEADLOCKED: usize = 8;
 /// Bytes of the name of a thread.
@@ -63,6 +65,8 @@ pub(crate) const METHOD: usize = 512;
 pub(crate) const ROWS_OF_PROFILE: usize = 500;
 /// Different stacks of a recording; what has no room is `other`.
 pub(crate) const STACKS: usize = 16_384;
+/// Different methods of a recording; what has no room is `other`.
+pub(crate) const METHODS: usize = 65_536;
 /// Frames of a stack: the JVM takes 64 unless it is told to take more.
 pub(crate) const FRAMES: usize = 256;
 /// Bytes of a stack's name; longer ones lose their outermost frames.
@@ -80,11 +84,26 @@ pub(crate) const ATTACH_AGE: Duration = Duration::from_secs(3);
 pub(crate) const DOOR: Duration = Duration::from_secs(5);
 /// Time between two looks at what a process does.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
+/// Time within which a request ends that is stopped, apart from what the JVM needs.
+pub(crate) const STOP: Duration = Duration::from_millis(100);
+/// Time that the end of the PMDA waits for recordings to be stopped: that takes some 50 ms.
+pub(crate) const LAST_WORD: Duration = Duration::from_secs(1);
+/// Time between an answer of a process and the next request to it.
+pub(crate) const REST: Duration = Duration::from_secs(1);
+/// Requests that run at the same time, each to another process.
+pub(crate) const REQUESTS: usize = 4;
+/// Requests that run or were given up.
+pub(crate) const THREADS_OF_REQUESTS: usize = 16;
+/// Bytes of the number that an answer begins with, and of the end of its line.
+pub(crate) const RESULT: usize = 10;
+/// Characters of a text of a JVM that are part of an answer.
+pub(crate) const SAID: usize = 200;
 /// Time that the answer to a command may take: a histogram of a large heap takes many seconds.
 pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// Bytes of an answer; the rest of a longer one is not read. A dump of 1,000 threads has some 2 MB.
+/// Bytes of an answer; a longer one is refused. A dump of 1,000 threads has some 2 MB.
 pub(crate) const ANSWER: usize = 16 << 20;
 /// Bytes of a recording. It is told to keep 24 MB.
 pub(crate) const RECORDING: u64 = 64 << 20;
-/// Time after which a request is given up. It goes on in its thread, and no other is begun until that has ended.
+/// Time after which a request is given up. It goes on in its thread, and the JVMs of its user are not asked until that
+/// has ended.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(200);

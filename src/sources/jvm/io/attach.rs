@@ -6,10 +6,12 @@
 //! descriptor of the very process, and after a look at what it catches.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -30,7 +32,8 @@ use rustix::thread::{
 use super::locate::locate;
 use super::region::loaded;
 use crate::host::limits::MAPS;
-use crate::host::{Mapped, ProcDir, ProcFs, folder_in, path_of, ticks};
+use crate::host::{Found, Mapped, ProcDir, ProcFs, folder_in, path_of, ticks};
+use crate::model::Charge;
 use crate::sources::jvm::limits;
 use crate::sources::jvm::metrics::Request;
 use crate::sources::jvm::request::{start, stop};
@@ -55,11 +58,44 @@ const QUIT: u64 = 1 << 2;
 const PRIVATE: Mode = Mode::RWXU;
 const RECORDING: &str = "recording.jfr";
 const ENDED: &str = "the process has ended";
+const ANOTHER: &str = "it executes another program than the one that was read";
+const STOPPED: &str = "it was stopped: jvm.attach is false, or what was asked is gone";
+const LATE: &str = "it does not answer in time";
+
+/// Ends a request before its time, also a recording.
+#[derive(Debug, Default)]
+pub(super) struct Stop(AtomicBool);
+
+impl Stop {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.0.load(Ordering::Relaxed) { Err(STOPPED.to_owned()) } else { Ok(()) }
+    }
+
+    /// Waits so long.
+    fn pause(&self, length: Duration) -> Result<(), String> {
+        let until = Instant::now() + length;
+        loop {
+            self.check()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            sleep(left.min(limits::STOP));
+        }
+    }
+}
 
 /// A process that was proven to be the target.
-struct Door {
+struct Door<'s> {
+    stop: &'s Stop,
     target: Target,
     process: ProcDir,
+    /// Its maps as they were opened: they are empty when it executes another program.
+    maps: OwnedFd,
     pidfd: OwnedFd,
     user: u32,
     /// `/tmp` of its root.
@@ -68,41 +104,62 @@ struct Door {
     socket: String,
 }
 
-/// Asks a JVM. Returns its answer, or the recording.
+/// Asks a JVM. Returns its answer, or the recording; `held` has its bytes.
 ///
 /// # Errors
 /// Why not, in words for the user.
-pub(super) fn ask(proc: &ProcFs, target: Target, request: Request) -> Result<Vec<u8>, String> {
-    let door = Door::prove(proc, target)?;
+pub(super) fn ask(
+    proc: &ProcFs,
+    target: Target,
+    request: Request,
+    stop: &Stop,
+    held: &mut Charge,
+) -> Result<Vec<u8>, String> {
+    let door = Door::prove(proc, target, stop)?;
     door.open()?;
-    match request {
-        Request::Profile(length) => door.record(length),
-        _ => door.command(request.command()),
-    }
+    let answer = match request {
+        Request::Profile(length) => door.record(length, held),
+        _ => door.command(request.command(), stop, held),
+    }?;
+    door.is_same()?;
+    Ok(answer)
 }
 
-impl Door {
+impl<'s> Door<'s> {
     /// Proves that the process is the JVM that was read, and becomes its user.
-    fn prove(proc: &ProcFs, target: Target) -> Result<Self, String> {
+    fn prove(proc: &ProcFs, target: Target, stop: &'s Stop) -> Result<Self, String> {
         let process = proc.open(target.pid).ok_or(ENDED)?;
         let number = i32::try_from(target.pid).ok().and_then(Pid::from_raw).ok_or(ENDED)?;
         let pidfd = pidfd_open(number, PidfdFlags::empty())
             .map_err(|e| format!("it cannot be held (pidfd_open, Linux 5.3): {e}"))?;
         // Both are of the process that was read, if that lives now.
         let status = Status::of(&process, &target)?;
+        let held = maps(&process).map_err(|e| format!("its maps cannot be opened: {e}"))?;
         let maps = process.read_most("maps", MAPS).ok_or("its maps cannot be read")?;
         let located = locate(&maps, target.inner_pid);
         let area = located.area.map(|area| (area.device, area.inode));
         let library = located.library.as_ref().map(loaded);
         if located.openj9 || ![area, library].contains(&Some(target.mapped)) {
-            return Err("it executes another program than the one that was read".to_owned());
+            return Err(ANOTHER.to_owned());
         }
         let root = process.root().map_err(|e| format!("its root cannot be opened: {e}"))?;
+        let mounts = process.read_most("mountinfo", limits::MOUNTS);
         status.become_user()?;
         let tmp = folder_in(&root, Path::new("tmp"))
             .map_err(|e| format!("its /tmp cannot be opened: {e}"))?;
+        is_local(&tmp, &mounts.unwrap_or_default())?;
         let socket = format!(".java_pid{}", target.inner_pid);
-        Ok(Self { process, pidfd, user: status.user.0, tmp, socket, target })
+        let user = status.user.0;
+        Ok(Self { stop, process, maps: held, pidfd, user, tmp, socket, target })
+    }
+
+    /// It is still the process and the program that was proven.
+    fn is_same(&self) -> Result<(), String> {
+        Status::of(&self.process, &self.target)?;
+        match rustix::io::pread(&self.maps, &mut [0; 1], 0) {
+            Ok(1) => Ok(()),
+            _ => Err(ANOTHER.to_owned()),
+        }
     }
 
     /// Its socket is there.
@@ -125,7 +182,7 @@ impl Door {
         if self.is_open()? {
             return Ok(());
         }
-        sleep(youth(ticks().saturating_sub(self.target.start)));
+        self.stop.pause(youth(ticks().saturating_sub(self.target.start)))?;
         let name = format!(".attach_pid{}", self.target.inner_pid);
         let make = || {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -152,7 +209,7 @@ impl Door {
             if self.is_open()? {
                 return Ok(());
             }
-            sleep(limits::LOOK);
+            self.stop.pause(limits::LOOK)?;
         }
         Err(format!(
             "it has not opened its socket in {} s: it is stopped, or has no Attach Listener",
@@ -161,36 +218,45 @@ impl Door {
     }
 
     /// A diagnostic command and its answer.
-    fn command(&self, command: &str) -> Result<Vec<u8>, String> {
+    fn command(&self, command: &str, stop: &Stop, held: &mut Charge) -> Result<Vec<u8>, String> {
         let until = Instant::now() + limits::ANSWER_TIME;
-        let mut stream = self.connect(until)?;
-        let left = || until.saturating_duration_since(Instant::now()).max(limits::LOOK);
+        let mut stream = self.connect(until, stop)?;
         let failed = |e: std::io::Error| match e.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => "it does not answer in time".to_owned(),
+            WouldBlock | TimedOut => LATE.to_owned(),
             _ => format!("its answer ends with a fault: {e}"),
         };
-        stream.set_write_timeout(Some(left())).map_err(failed)?;
+        stream.set_write_timeout(Some(limits::STOP)).map_err(failed)?;
         stream
             .write_all(&[b"1\0jcmd\0", command.as_bytes(), b"\0\0\0"].concat())
             .map_err(failed)?;
         let (mut answer, mut part) = (Vec::new(), [0; 16 << 10]);
-        while answer.len() < limits::ANSWER {
-            if Instant::now() >= until {
-                return Err("it does not answer in time".to_owned());
+        loop {
+            stop.check()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(LATE.to_owned());
             }
-            stream.set_read_timeout(Some(left())).map_err(failed)?;
-            match stream.read(&mut part) {
-                Ok(0) => break,
-                Ok(read) => answer.extend(part.get(..read).unwrap_or_default()),
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            stream.set_read_timeout(Some(left.min(limits::STOP))).map_err(failed)?;
+            let read = match stream.read(&mut part) {
+                Ok(0) => return result(answer),
+                Ok(read) => part.get(..read).unwrap_or_default(),
+                Err(e) if matches!(e.kind(), WouldBlock | TimedOut | Interrupted) => continue,
                 Err(e) => return Err(failed(e)),
+            };
+            if answer.len() + read.len() > limits::ANSWER {
+                return Err(format!("its answer has more than {} MiB", limits::ANSWER >> 20));
             }
+            if answer.capacity() - answer.len() < read.len() {
+                let room = (2 * answer.len()).max(part.len());
+                hold(held, room)?;
+                answer.reserve_exact(room - answer.len());
+            }
+            answer.extend(read);
         }
-        result(answer)
     }
 
     /// Connects, and looks who listens.
-    fn connect(&self, until: Instant) -> Result<UnixStream, String> {
+    fn connect(&self, until: Instant, stop: &Stop) -> Result<UnixStream, String> {
         let path = path_of(&self.tmp).join(&self.socket);
         let address = SocketAddrUnix::new(&path).map_err(|e| e.to_string())?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -200,7 +266,9 @@ impl Door {
             match connect(&socket, &address) {
                 Ok(()) => break,
                 // Others wait for it already.
-                Err(Errno::AGAIN | Errno::INTR) if Instant::now() < until => sleep(limits::LOOK),
+                Err(Errno::AGAIN | Errno::INTR) if Instant::now() < until => {
+                    stop.pause(limits::LOOK)?;
+                }
                 Err(e) => return Err(format!("nobody listens on /tmp/{}: {e}", self.socket)),
             }
         }
@@ -215,18 +283,22 @@ impl Door {
     }
 
     /// Records for so long. The JVM writes the file into a folder that only its user sees.
-    fn record(&self, length: Duration) -> Result<Vec<u8>, String> {
+    fn record(&self, length: Duration, held: &mut Charge) -> Result<Vec<u8>, String> {
         let folder = Folder::make(self)?;
         let path = format!("/tmp/{}/{RECORDING}", folder.name);
         let name = format!("pmdaapm-{}", ticks());
-        let said = |answer: &[u8], what: &str| {
-            let text = String::from_utf8_lossy(answer).trim_start().to_owned();
-            let first = text.lines().next().unwrap_or_default().to_owned();
-            if text.starts_with(what) { Ok(()) } else { Err(format!("it says: {first}")) }
+        let said = |answer: Result<Vec<u8>, String>, what: &str| {
+            let answer = answer?;
+            let text = String::from_utf8_lossy(&answer);
+            let text = text.trim_start();
+            if text.starts_with(what) { Ok(()) } else { Err(format!("it says: {}", first(text))) }
         };
-        said(&self.command(&start(&name, &path, length))?, "Started recording")?;
-        sleep(length);
-        said(&self.command(&stop(&name, &path))?, "Stopped recording")?;
+        let started = self.command(&start(&name, &path, length), self.stop, held);
+        let recorded = said(started, "Started recording").and_then(|()| self.stop.pause(length));
+        // Also of one that may have begun, and of one that is to end now.
+        let stopped = self.command(&stop(&name, &path), &Stop::default(), held);
+        recorded?;
+        said(stopped, "Stopped recording")?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&folder.dir, RECORDING, flags, Mode::empty())
             .map_err(|e| format!("its recording cannot be opened: {e}"))?;
@@ -237,8 +309,10 @@ impl Door {
         {
             return Err(format!("its recording has {size} bytes: too many"));
         }
-        let mut bytes = Vec::new();
-        let read = File::from(file).take(limits::RECORDING).read_to_end(&mut bytes);
+        let room = usize::try_from(size).unwrap_or(usize::MAX);
+        hold(held, room)?;
+        let mut bytes = Vec::with_capacity(room);
+        let read = File::from(file).take(size).read_to_end(&mut bytes);
         read.map_err(|e| format!("its recording cannot be read: {e}"))?;
         Ok(bytes)
     }
@@ -253,7 +327,7 @@ struct Folder<'d> {
 }
 
 impl<'d> Folder<'d> {
-    fn make(door: &'d Door) -> Result<Self, String> {
+    fn make(door: &'d Door<'_>) -> Result<Self, String> {
         let name = format!(".pmdaapm-{}-{}", door.target.inner_pid, door.target.start);
         let tmp = &door.tmp;
         let made = match mkdirat(tmp, &name, PRIVATE) {
@@ -346,18 +420,43 @@ fn youth(age: u64) -> Duration {
     limits::ATTACH_AGE.saturating_sub(Duration::from_millis(age.saturating_mul(1000) / each))
 }
 
-/// The text of an answer `RESULT\nTEXT`.
-fn result(answer: Vec<u8>) -> Result<Vec<u8>, String> {
-    let end =
-        memchr::memchr(b'\n', &answer).ok_or("it has cut the connection without an answer")?;
-    let (number, text) = answer.split_at(end);
-    let text = text.get(1..).unwrap_or_default();
-    if number == b"0" {
-        return Ok(text.to_vec());
+fn maps(process: &ProcDir) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    openat(process.file(), "maps", flags, Mode::empty())
+}
+
+/// The folder is on a file system that answers by itself: of others each look may last for ever.
+fn is_local(tmp: &OwnedFd, mounts: &[u8]) -> Result<(), String> {
+    let found = Found::at(tmp, Path::new(".")).map_err(|e| format!("its /tmp: {e}"))?;
+    if found.is_local(mounts) {
+        return Ok(());
     }
-    let why = String::from_utf8_lossy(text);
-    let why: String = why.lines().next().unwrap_or_default().chars().take(200).collect();
-    Err(format!("it refuses ({}): {why}", String::from_utf8_lossy(number)))
+    let kind = found.file_system(mounts).map(String::from_utf8_lossy).unwrap_or_default();
+    Err(format!("its /tmp is on a file system that may not answer: {}", first(&kind)))
+}
+
+/// So many bytes are about to be held.
+fn hold(held: &mut Charge, bytes: usize) -> Result<(), String> {
+    let fits = held.resize(bytes, bytes);
+    if fits { Ok(()) } else { Err("there is no room for its answer (limits.memory)".to_owned()) }
+}
+
+/// The first line of what a JVM says, cut.
+fn first(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().chars();
+    line.filter(|c| !c.is_control()).take(limits::SAID).collect()
+}
+
+/// The text of an answer `RESULT\nTEXT`.
+fn result(mut answer: Vec<u8>) -> Result<Vec<u8>, String> {
+    let end = memchr::memchr(b'\n', answer.get(..limits::RESULT).unwrap_or(&answer));
+    let end = end.ok_or("it has cut the connection without an answer")?;
+    let number: Vec<u8> = answer.drain(..=end).take(end).collect();
+    if number == b"0" {
+        return Ok(answer);
+    }
+    let (number, why) = (String::from_utf8_lossy(&number), String::from_utf8_lossy(&answer));
+    Err(format!("it refuses ({number}): {}", first(&why)))
 }
 
 #[cfg(test)]

@@ -4,8 +4,28 @@
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::sync::Arc;
 
 use super::*;
+use crate::model::{Memory, Purpose};
+
+/// Of tests that stop nothing.
+static GOES_ON: Stop = Stop(AtomicBool::new(false));
+
+fn charge(limit: usize) -> Charge {
+    let memory = Arc::new(Memory::default());
+    memory.set_limits(limit, limit / 5, limit / 10);
+    Charge::new(memory, Purpose::Definitions)
+}
+
+fn held() -> Charge {
+    charge(64 << 20)
+}
+
+/// What is asked by [`ask`].
+fn asked(target: &Target) -> Result<Vec<u8>, String> {
+    ask(&proc(), target.clone(), Request::Threads, &GOES_ON, &mut held())
+}
 
 fn proc() -> ProcFs {
     ProcFs::new("/proc".into())
@@ -25,10 +45,13 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// A door as if the process had been proven.
-fn door(target: Target, tmp: &Path) -> Door {
+fn door(target: Target, tmp: &Path) -> Door<'static> {
     let number = Pid::from_raw(i32::try_from(target.pid).unwrap()).unwrap();
+    let process = proc().open(target.pid).unwrap();
     Door {
-        process: proc().open(target.pid).unwrap(),
+        stop: &GOES_ON,
+        maps: maps(&process).unwrap(),
+        process,
         pidfd: pidfd_open(number, PidfdFlags::empty()).unwrap(),
         user: geteuid().as_raw(),
         tmp: crate::host::folder(rustix::fs::CWD, tmp).unwrap(),
@@ -65,10 +88,10 @@ impl Drop for Sleeper {
 fn a_process_that_is_no_jvm_is_left_alone() {
     let mut sleeper = Sleeper::new();
     let target = target(sleeper.0.id());
-    let error = ask(&proc(), target.clone(), Request::Threads).unwrap_err();
-    assert_eq!(error, "it executes another program than the one that was read");
+    let error = asked(&target).unwrap_err();
+    assert_eq!(error, ANOTHER);
     let another = Target { start: target.start + 1, ..target.clone() };
-    assert_eq!(ask(&proc(), another, Request::Threads).unwrap_err(), ENDED);
+    assert_eq!(asked(&another).unwrap_err(), ENDED);
     // Even if it had been proven: it does not catch the signal.
     let tmp = folder("left-alone");
     let error = door(target, &tmp).knock().unwrap_err();
@@ -93,12 +116,15 @@ fn one_that_has_ended_is_not_asked() {
     sleeper.0.kill().unwrap();
     sleeper.0.wait().unwrap();
     assert_eq!(door.knock().unwrap_err(), ENDED);
-    assert_eq!(ask(&proc(), target, Request::Threads).unwrap_err(), ENDED);
+    assert_eq!(asked(&target).unwrap_err(), ENDED);
     std::fs::remove_dir(tmp).unwrap();
 }
 
 /// A door at which this process gives one answer to each of so many commands.
-fn answers(tmp: &Path, given: Vec<&'static [u8]>) -> (Door, std::thread::JoinHandle<Vec<Vec<u8>>>) {
+fn answers(
+    tmp: &Path,
+    given: Vec<&'static [u8]>,
+) -> (Door<'static>, std::thread::JoinHandle<Vec<Vec<u8>>>) {
     let target = target(std::process::id());
     let listener = UnixListener::bind(tmp.join(format!(".java_pid{}", target.pid))).unwrap();
     let thread = std::thread::spawn(move || {
@@ -106,7 +132,8 @@ fn answers(tmp: &Path, given: Vec<&'static [u8]>) -> (Door, std::thread::JoinHan
             let (mut stream, _) = listener.accept().unwrap();
             let mut asked = vec![0; 4096];
             let size = stream.read(&mut asked).unwrap();
-            stream.write_all(given).unwrap();
+            // Who asks may go before the end.
+            let _ = stream.write_all(given);
             asked.truncate(size);
             asked
         };
@@ -122,8 +149,8 @@ fn a_command_has_its_answer() {
         vec![b"0\nall\nis well\n", b"1\nUnknown diagnostic command\nx", b"", b"0", b"101\n"];
     let (door, thread) = answers(&tmp, given);
     assert_eq!(door.open(), Ok(()), "its socket is there: nothing is signalled");
-    assert_eq!(door.command("Thread.print").unwrap(), b"all\nis well\n");
-    let errors = [(); 4].map(|()| door.command("Other").unwrap_err());
+    assert_eq!(door.command("Thread.print", &GOES_ON, &mut held()).unwrap(), b"all\nis well\n");
+    let errors = [(); 4].map(|()| door.command("Other", &GOES_ON, &mut held()).unwrap_err());
     let cut = "it has cut the connection without an answer";
     assert_eq!(
         errors,
@@ -143,7 +170,7 @@ fn another_listener_is_told_nothing() {
     let mut other = door(target(sleeper.0.id()), &tmp);
     std::fs::rename(&listener, tmp.join(&other.socket)).unwrap();
     assert_eq!(other.open(), Ok(()));
-    let error = other.command("Thread.print").unwrap_err();
+    let error = other.command("Thread.print", &GOES_ON, &mut held()).unwrap_err();
     assert_eq!(error, format!("another process listens on /tmp/{}", other.socket));
     assert_eq!(thread.join().unwrap(), [b""], "it was told nothing");
     // What is no socket of the user is none of the process.
@@ -161,15 +188,20 @@ fn a_recording_is_read_and_removed() {
     let tmp = folder("recording");
     let (door, thread) = answers(
         &tmp,
-        vec![b"0\nStarted recording 1.\n", b"0\nStopped recording\n", b"0\nCould not start\n"],
+        vec![
+            b"0\nStarted recording 1.\n",
+            b"0\nStopped recording\n",
+            b"0\nCould not start\n",
+            b"1\nNo\n",
+        ],
     );
     let folder = tmp.join(format!(".pmdaapm-{}-{}", door.target.inner_pid, door.target.start));
     // One that was left behind.
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join(RECORDING), "old").unwrap();
-    let error = door.record(Duration::ZERO).unwrap_err();
+    let error = door.record(Duration::ZERO, &mut held()).unwrap_err();
     assert!(error.starts_with("its recording cannot be opened"), "the old one is gone: {error}");
-    assert_eq!(door.record(Duration::ZERO).unwrap_err(), "it says: Could not start");
+    assert_eq!(door.record(Duration::ZERO, &mut held()).unwrap_err(), "it says: Could not start");
     assert!(!folder.exists());
     let asked = thread.join().unwrap();
     let start = String::from_utf8_lossy(&asked[0]).into_owned();
@@ -178,7 +210,92 @@ fn a_recording_is_read_and_removed() {
         door.target.inner_pid, door.target.start
     );
     assert!(start.contains(&path) && start.contains("settings=none"), "{start}");
+    let stop = String::from_utf8_lossy(&asked[3]).into_owned();
+    assert!(stop.contains("JFR.stop"), "also of one that may have begun: {stop}");
     std::fs::remove_dir_all(tmp).unwrap();
+}
+
+#[test]
+fn a_recording_is_stopped_before_its_time() {
+    let tmp = folder("stopped");
+    let (mut door, thread) =
+        answers(&tmp, vec![b"0\nStarted recording 1.\n", b"0\nStopped recording\n"]);
+    let stop: &Stop = Box::leak(Box::default());
+    door.stop = stop;
+    let folder = tmp.join(format!(".pmdaapm-{}-{}", door.target.inner_pid, door.target.start));
+    let begun = folder.clone();
+    std::thread::spawn(move || {
+        while !begun.exists() {
+            sleep(Duration::from_millis(1));
+        }
+        stop.set();
+    });
+    // It would last for an hour.
+    let seen = door.record(Duration::from_secs(3600), &mut held()).unwrap_err();
+    assert_eq!(seen, STOPPED);
+    assert!(!folder.exists());
+    drop(thread);
+    std::fs::remove_dir_all(tmp).unwrap();
+}
+
+#[test]
+fn an_answer_has_a_limit_and_room() {
+    let tmp = folder("room");
+    let large: &'static [u8] = Box::leak([b"0\n", &vec![b'x'; limits::ANSWER][..]].concat().into());
+    let (door, thread) = answers(&tmp, vec![large, b"0\nwell", large]);
+    let error = door.command("Thread.print", &GOES_ON, &mut held()).unwrap_err();
+    assert_eq!(error, "its answer has more than 16 MiB");
+    let mut held = charge(1 << 20);
+    assert_eq!(door.command("Thread.print", &GOES_ON, &mut held).unwrap(), b"well");
+    assert!(held.bytes() >= 6, "it is charged");
+    let error = door.command("Thread.print", &GOES_ON, &mut held).unwrap_err();
+    assert_eq!(error, "there is no room for its answer (limits.memory)");
+    drop(thread);
+    std::fs::remove_dir_all(tmp).unwrap();
+}
+
+#[test]
+fn another_program_of_the_process_is_noticed() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "read line; exec sleep 1000"]).stdin(std::process::Stdio::piped());
+    let mut child = Sleeper(shell.spawn().unwrap());
+    let pid = child.0.id();
+    let is = |name: &[u8]| proc().open(pid).unwrap().stat().unwrap().comm == name;
+    while !is(b"sh") {
+        sleep(Duration::from_millis(1));
+    }
+    let tmp = folder("another-program");
+    let door = door(target(pid), &tmp);
+    assert_eq!(door.is_same(), Ok(()));
+    child.0.stdin.take().unwrap().write_all(b"\n").unwrap();
+    while !is(b"sleep") {
+        sleep(Duration::from_millis(1));
+    }
+    assert_eq!(door.is_same().unwrap_err(), ANOTHER);
+    std::fs::remove_dir_all(tmp).unwrap();
+}
+
+#[test]
+fn a_file_system_that_may_not_answer_is_not_touched() {
+    let tmp = crate::host::folder(rustix::fs::CWD, Path::new("/dev/shm")).unwrap();
+    let stat = fstat(&tmp).unwrap();
+    let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let mounts = |kind| format!("25 24 {major}:{minor} / /tmp rw - {kind} none rw\n");
+    assert_eq!(is_local(&tmp, mounts("tmpfs").as_bytes()), Ok(()));
+    for kind in ["fuse.sshfs", "nfs4"] {
+        let error = is_local(&tmp, mounts(kind).as_bytes()).unwrap_err();
+        assert_eq!(error, format!("its /tmp is on a file system that may not answer: {kind}"));
+    }
+    assert!(is_local(&tmp, b"").is_err());
+}
+
+#[test]
+fn texts_of_a_jvm_are_cut() {
+    let text = format!("1\n{}\nmore", "é\u{1b}".repeat(500));
+    let error = result(text.into_bytes()).unwrap_err();
+    assert_eq!(error, format!("it refuses (1): {}", "é".repeat(200)));
+    let cut = "it has cut the connection without an answer";
+    assert_eq!(result(b"12345678901\nx".to_vec()).unwrap_err(), cut);
 }
 
 #[test]

@@ -73,6 +73,8 @@ struct Process {
     last: bool,
     /// Readings since its memory was gone.
     lost: u8,
+    /// Until then it is not asked again.
+    rests: Duration,
 }
 
 /// Bytes of a process, without what it has on the heap.
@@ -83,7 +85,7 @@ impl Live {
     pub(super) fn new(host: Arc<Host>, maker: PeerMaker, charge: Charge) -> Self {
         let (patterns, buffer) = (Vec::new(), Vec::new());
         let aside = Aside::new(limits::MEMORY_TIME);
-        let desk = Desk::default();
+        let desk = Desk::new(Arc::clone(charge.memory()));
         let means = Means { host, maker, patterns, buffer, aside, desk };
         let (read, turned_away, full) = <_>::default();
         Self { read, turned_away, full, charge, means }
@@ -94,6 +96,9 @@ impl Live {
     pub(super) fn configure(&mut self, patterns: &[String], attach: bool) {
         self.means.patterns = patterns.to_vec();
         self.means.desk.is_open = attach;
+        if !attach {
+            self.means.desk.stop();
+        }
     }
 
     /// Applies reports of the finder.
@@ -183,18 +188,17 @@ impl Live {
         process.last = true;
         process.tick(&mut self.means);
         let counted = process.meter.processor_time();
-        process.end(why);
+        process.end(why, &mut self.means.desk);
         counted
     }
 
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
         self.read.values_mut().for_each(|process| process.tick(&mut self.means));
-        if let Some(Done { pid, start, control, outcome }) = self.means.desk.done()
-            && let Some(process) = self.read.get_mut(&pid)
-            && process.meter.who().start == start
-            && let Some(peer) = &mut process.peer
-        {
+        for Done { pid, control, outcome, at, .. } in self.means.desk.done() {
+            let Some(process) = self.read.get_mut(&pid) else { continue };
+            process.rests = at + limits::REST;
+            let Some(peer) = &mut process.peer else { continue };
             let text = match outcome {
                 Ok(found) => found.show(process.meter.instance(), peer),
                 Err(why) => format!("failed: {why}"),
@@ -210,7 +214,13 @@ impl Live {
 
     /// Ends all without a fault.
     pub(super) fn end(&mut self, why: &'static str) {
-        self.read.drain().for_each(|(_, process)| process.end(why));
+        let desk = &mut self.means.desk;
+        self.read.drain().for_each(|(_, process)| process.end(why, desk));
+    }
+
+    /// Some JVM is being asked.
+    pub(super) fn is_asking(&self) -> bool {
+        self.means.desk.is_busy()
     }
 }
 
@@ -237,7 +247,7 @@ impl Process {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
         let is_read = self.copy(&mut means.buffer, &mut means.aside);
-        let Means { host, maker, patterns, buffer, .. } = means;
+        let Means { host, maker, patterns, buffer, desk, .. } = means;
         let region = is_read.then_some(&**buffer);
         let begins = |process: &Self| process.peer.is_none() || process.meter.is_renamed();
         if let Some(region) = region.filter(|_| begins(self)) {
@@ -251,6 +261,7 @@ impl Process {
             if let Some(mut old) = self.peer.take() {
                 // What came since the last reading is the old name's.
                 old.at(at);
+                fail(RENAMED, self.meter.who().pid, desk, &mut old);
                 if let Some(region) = region {
                     self.meter.read(region, age, &mut old);
                 }
@@ -291,19 +302,28 @@ impl Process {
         self.peer.iter_mut().for_each(Peer::flush);
     }
 
-    /// Does what users have asked for, or says why not.
+    /// Does what users have asked for, or says why not. One that rests is asked later.
     fn requests(&mut self, means: &mut Means) {
+        if now().monotonic < self.rests {
+            return;
+        }
         for request in self.peer.as_mut().map(Peer::requests).unwrap_or_default() {
             let Control::Request(control, text) = request else { continue };
             let answer = match Request::parse(control, &text) {
-                Ok(Request::Reset) => self.peer.as_mut().map(reset).unwrap_or_default(),
-                Ok(request) => match self.begin(control, request, means) {
-                    Ok(()) => "running".to_owned(),
-                    Err(why) => why,
-                },
-                Err(why) => why,
+                // The answer to the one that runs comes in the same place.
+                _ if means.desk.owes(self.meter.who().pid) == Some(control) => {
+                    Some("running: what was asked meanwhile is refused".to_owned())
+                }
+                Ok(Request::Reset) => self.peer.as_mut().map(|peer| reset(control, peer)),
+                Ok(request) => {
+                    let begun = self.begin(control, request, means);
+                    Some(begun.map_or_else(|why| why, |()| "running".to_owned()))
+                }
+                Err(why) => Some(why),
             };
-            self.peer.iter_mut().for_each(|peer| peer.answer(control, answer.clone()));
+            if let (Some(peer), Some(answer)) = (&mut self.peer, answer) {
+                peer.answer(control, answer);
+            }
         }
     }
 
@@ -323,7 +343,8 @@ impl Process {
         self.meter.can(request)?;
         let who = self.meter.who();
         let (pid, start, inner_pid, mapped) = (who.pid, who.start, who.inner_pid, region.mapped);
-        desk.begin((control, request), Target { pid, start, inner_pid, mapped }, host)
+        let target = Target { pid, start, inner_pid, mapped };
+        desk.begin((control, request), (target, &who.owner), host)
     }
 
     /// Copies the region, a large one not each time. `false`: there is no copy.
@@ -360,12 +381,20 @@ impl Process {
         read.is_ok()
     }
 
-    fn end(mut self, why: &'static str) {
+    fn end(mut self, why: &'static str, desk: &mut Desk) {
         if let Some(mut peer) = self.peer.take() {
             peer.at(now());
+            fail(why, self.meter.who().pid, desk, &mut peer);
             self.meter.end(why, &mut peer);
             peer.end(Departure::regular(why));
         }
+    }
+}
+
+/// A request that waits for an answer gets none.
+fn fail(why: &str, pid: u32, desk: &mut Desk, peer: &mut Peer) {
+    if let Some(control) = desk.forget(pid) {
+        peer.answer(control, format!("failed: {why}"));
     }
 }
 

@@ -14,9 +14,10 @@ use std::time::Duration;
 use finder::Finder;
 use live::Live;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::config::Config;
+use super::limits;
 use crate::clock::now;
 use crate::host::{Lent, Place};
 use crate::model::{Charge, Purpose};
@@ -58,6 +59,11 @@ pub(super) fn start(
         }
         if let Some(live) = task.live.here() {
             live.end("the PMDA stopped");
+        }
+        // Recordings are being stopped.
+        let until = now().monotonic + limits::LAST_WORD;
+        while task.live.here().is_some_and(|live| live.is_asking()) && now().monotonic < until {
+            sleep(limits::LOOK).await;
         }
     });
     Ok(Box::new(sender))

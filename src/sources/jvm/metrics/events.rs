@@ -148,10 +148,10 @@ impl Request {
         match (control, text) {
             (HISTOGRAM, "") => Ok(Self::Histogram(false)),
             (HISTOGRAM, "live") => Ok(Self::Histogram(true)),
-            (HISTOGRAM, _) => Err("refused: no text or live is needed".to_owned()),
+            (HISTOGRAM | PROFILE, "reset") => Ok(Self::Reset),
+            (HISTOGRAM, _) => Err("refused: no text, live or reset is needed".to_owned()),
             (DUMP, "") => Ok(Self::Threads),
             (DUMP, _) => Err("refused: it takes no text".to_owned()),
-            (_, "reset") => Ok(Self::Reset),
             _ => match text.strip_suffix('s').unwrap_or(text).trim_end().parse() {
                 Ok(seconds) if (1..=LONGEST).contains(&seconds) => {
                     Ok(Self::Profile(Duration::from_secs(seconds)))

@@ -1,23 +1,29 @@
 //! `GC.class_histogram`: the classes whose objects take most memory.
 
+use std::collections::HashMap;
+
 use super::super::{limits, metrics as m};
 use crate::contract::Peer;
 use crate::meter::clean;
 
+/// Objects and bytes of a class.
+type Counts = (u64, u64);
+
 /// The classes with most bytes, and the sums of all.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Histogram {
-    /// Name, objects, bytes.
-    rows: Vec<(String, u64, u64)>,
+    rows: Vec<(String, Counts)>,
     classes: usize,
     objects: u64,
     bytes: u64,
 }
 
 impl Histogram {
-    /// Reads lines `NUMBER: OBJECTS BYTES CLASS (MODULE)`, those with most bytes first.
+    /// Reads lines `NUMBER: OBJECTS BYTES CLASS (MODULE)`.
     pub(super) fn read(answer: &[u8]) -> Result<Self, String> {
         let mut found = Self::default();
+        // Several class loaders may have a class of one name.
+        let mut names = HashMap::<String, Counts>::new();
         for line in answer.split(|&b| b == b'\n').filter_map(|line| std::str::from_utf8(line).ok())
         {
             let mut words = line.split_ascii_whitespace();
@@ -32,22 +38,31 @@ impl Histogram {
             found.objects = found.objects.saturating_add(objects);
             found.bytes = found.bytes.saturating_add(bytes);
             let name = clean(&readable(class), limits::METHOD);
-            // Two class loaders may have a class of one name.
-            let known = found.rows.iter_mut().find(|(known, ..)| *known == name);
-            if let Some((_, all, size)) = known {
+            if names.len() < limits::CLASS_NAMES || names.contains_key(&name) {
+                let (all, size) = names.entry(name).or_default();
                 *all = all.saturating_add(objects);
                 *size = size.saturating_add(bytes);
-            } else if found.rows.len() < limits::CLASSES {
-                found.rows.push((name, objects, bytes));
             }
         }
-        if found.classes == 0 { Err("its answer has no classes".to_owned()) } else { Ok(found) }
+        if found.classes == 0 {
+            return Err("its answer has no classes".to_owned());
+        }
+        found.rows = names.into_iter().collect();
+        found.rows.sort_unstable_by(|(a, (_, s)), (b, (_, t))| t.cmp(s).then_with(|| a.cmp(b)));
+        found.rows.truncate(limits::CLASSES);
+        found.rows.shrink_to_fit();
+        Ok(found)
+    }
+
+    pub(super) fn held(&self) -> usize {
+        let names = self.rows.iter().map(|(name, _)| name.capacity()).sum::<usize>();
+        size_of_val(&*self.rows) + names
     }
 
     /// Shows it in the place of the one before.
     pub(super) fn show(&self, instance: &str, peer: &mut Peer) -> String {
         peer.forget_rows(m::CLASS_ROWS);
-        for (slot, (class, objects, bytes)) in (0..).zip(&self.rows) {
+        for (slot, (class, (objects, bytes))) in (0..).zip(&self.rows) {
             peer.row_of_process(m::CLASS_ROWS, slot, instance, ("class", class));
             peer.row_set(slot, m::CLASS_OBJECTS, *objects);
             peer.row_set(slot, m::CLASS_BYTES, *bytes);

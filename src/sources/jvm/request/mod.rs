@@ -10,6 +10,7 @@ mod tests;
 use super::metrics as m;
 use super::metrics::Request;
 use crate::contract::Peer;
+use crate::model::ControlId;
 use dump::Dump;
 use histogram::Histogram;
 use profile::Profile;
@@ -52,6 +53,15 @@ impl Request {
 }
 
 impl Found {
+    /// About the bytes that it has.
+    pub(super) fn held(&self) -> usize {
+        match self {
+            Self::Histogram(found) => found.held(),
+            Self::Threads(_) => 0,
+            Self::Profile(found) => found.held(),
+        }
+    }
+
     /// Shows it in the rows and records of `instance`. Returns the answer to the request.
     pub(super) fn show(&self, instance: &str, peer: &mut Peer) -> String {
         match self {
@@ -62,10 +72,10 @@ impl Found {
     }
 }
 
-/// What recordings have brought is forgotten: rows begin anew. Returns the answer.
-pub(super) fn reset(peer: &mut Peer) -> String {
-    for table in [m::STACKS, m::METHODS] {
-        peer.forget_rows(table);
-    }
+/// What the control has brought is forgotten: rows begin anew. Returns the answer.
+pub(super) fn reset(control: ControlId, peer: &mut Peer) -> String {
+    let tables: &[_] =
+        if control == m::PROFILE { &[m::STACKS, m::METHODS] } else { &[m::CLASS_ROWS] };
+    tables.iter().for_each(|table| peer.forget_rows(*table));
     "reset: what comes next begins at 0".to_owned()
 }

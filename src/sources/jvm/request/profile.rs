@@ -1,10 +1,10 @@
 //! A recording of Flight Recorder: samples by stack and method, and records of collections, exceptions and waits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jfr::{Chunk, Collection, Enter, Key, Known, Names, Pause, Stack, Thrown, known};
+use jfr::{Chunk, Collection, Enter, Key, Known, Names, Pause, Stack, Thread, Thrown, known};
 
 use super::super::{limits, metrics as m};
 use crate::catalogue::OTHER;
@@ -14,7 +14,7 @@ use crate::meter::{clean, folded};
 use crate::model::{EventKindId, ParamItem, RowItem, Stamp, TableId, cut};
 
 /// A recording ends by itself so long after it should have been stopped: the PMDA may have ended.
-const MORE: Duration = Duration::from_secs(30);
+const LONGER: Duration = Duration::from_secs(30);
 
 /// What is recorded. Nothing of the profiles that JDKs have: they record the environment, which has secrets.
 const SETTINGS: &str = "settings=none dumponexit=false maxsize=24M \
@@ -26,7 +26,7 @@ const SETTINGS: &str = "settings=none dumponexit=false maxsize=24M \
 
 /// The command that begins a recording into `path`.
 pub(crate) fn start(name: &str, path: &str, length: Duration) -> String {
-    let seconds = (length + MORE).as_secs();
+    let seconds = (length + LONGER).as_secs();
     format!("JFR.start name={name} filename={path} duration={seconds}s {SETTINGS}")
 }
 
@@ -37,6 +37,8 @@ pub(crate) fn stop(name: &str, path: &str) -> String {
 
 /// The thread of a JVM that answers.
 const ASKER: &str = "Attach Listener";
+/// Stands for outer frames that are missing.
+const MORE: &str = "...";
 
 /// Samples by name.
 #[derive(Debug, Default)]
@@ -62,10 +64,12 @@ struct Record {
 pub(crate) struct Profile {
     samples: Samples,
     records: Vec<Record>,
-    /// Their numbers by kind.
-    made: [usize; m::EVENT_KINDS.len()],
-    /// Records for which there was no room.
+    /// How many there were, by kind.
+    seen: [usize; m::EVENT_KINDS.len()],
+    /// Those for which there was no room.
     missed: u64,
+    /// Events that cannot be decoded.
+    bad: u64,
     /// What the JVM has thrown since its start, at the end.
     throwables: Option<u64>,
 }
@@ -88,8 +92,15 @@ impl Profile {
         let (mut names, mut stacks) = (Stacks::new(chunk), HashMap::<Key, u64>::new());
         let mut pauses: HashMap<i64, Vec<Pause<'_>>> = HashMap::new();
         let mut collections = Vec::new();
-        for event in chunk.events().filter_map(Result::ok) {
+        for event in chunk.events() {
+            let Ok(event) = event else {
+                self.bad += 1;
+                continue;
+            };
             match known(chunk.header(), &event) {
+                // What answers runs too, and what waits in native code may have no Java.
+                Some(Known::Sample(sample)) if is_asker(sample.thread.as_ref()) => {}
+                Some(Known::Sample(sample)) if sample.is_native && sample.stack.is_none() => {}
                 Some(Known::Sample(sample)) => {
                     self.samples.all += 1;
                     if let Some(key) = sample.stack {
@@ -99,10 +110,7 @@ impl Profile {
                 Some(Known::Enter(enter)) => {
                     self.record(m::CONTENTION, || wait(&enter, &mut names))
                 }
-                // What asks for the recording throws too.
-                Some(Known::Thrown(thrown))
-                    if thrown.thread.as_ref().is_none_or(|thread| thread.name != ASKER) =>
-                {
+                Some(Known::Thrown(thrown)) if !is_asker(thrown.thread.as_ref()) => {
                     self.record(m::EXCEPTION, || throw(&thrown, &mut names))
                 }
                 Some(Known::Throwables(all)) => {
@@ -110,6 +118,10 @@ impl Profile {
                 }
                 Some(Known::Collection(collection)) if collections.len() < limits::RECORDS => {
                     collections.push(collection);
+                }
+                Some(Known::Collection(_)) => {
+                    self.saw(m::GC);
+                    self.missed += 1;
                 }
                 Some(Known::Pause(pause)) if pauses.len() < limits::RECORDS => {
                     let of = pauses.entry(pause.id).or_default();
@@ -130,13 +142,28 @@ impl Profile {
     }
 
     fn record(&mut self, kind: EventKindId, make: impl FnOnce() -> Record) {
-        match self.made.get_mut(kind.index()).filter(|made| **made < limits::RECORDS) {
-            Some(made) => {
-                *made += 1;
-                self.records.push(make());
-            }
-            None => self.missed += 1,
+        if self.saw(kind) <= limits::RECORDS {
+            self.records.push(make());
+        } else {
+            self.missed += 1;
         }
+    }
+
+    /// Counts one. Returns how many there were.
+    fn saw(&mut self, kind: EventKindId) -> usize {
+        let Some(seen) = self.seen.get_mut(kind.index()) else { return usize::MAX };
+        *seen += 1;
+        *seen
+    }
+
+    pub(super) fn held(&self) -> usize {
+        let Samples { stacks, methods, .. } = &self.samples;
+        let names = stacks.keys().map(String::len).chain(methods.keys().map(|name| name.len()));
+        let texts =
+            self.records.iter().flat_map(|record| record.texts.iter().map(|(_, t)| t.len()));
+        let row = size_of::<(Arc<str>, (u64, u64))>();
+        let tables = (stacks.capacity() + methods.capacity()) * row;
+        tables + self.records.capacity() * size_of::<Record>() + names.chain(texts).sum::<usize>()
     }
 
     pub(super) fn show(&self, instance: &str, peer: &mut Peer) -> String {
@@ -147,7 +174,9 @@ impl Profile {
             methods.iter().map(|(name, (own, total))| (&**name, [*own, *total])).collect();
         let items = [m::METHOD_SELF, m::METHOD_TOTAL];
         add_rows(m::METHODS, "method", &items, &mut ranked, instance, peer);
-        for (item, more) in [(m::SAMPLES, *all), (m::BURSTS, 1), (m::MISSED, self.missed)] {
+        for (item, more) in
+            [(m::SAMPLES, *all), (m::BURSTS, 1), (m::MISSED, self.missed + self.bad)]
+        {
             peer.add(item, more);
         }
         peer.show(m::THROWABLES, self.throwables);
@@ -157,13 +186,17 @@ impl Profile {
                 texts.iter().for_each(|(item, text)| record.text(*item, text));
             });
         }
-        let count = |kind: EventKindId| self.made.get(kind.index()).copied().unwrap_or(0);
+        let count = |kind: EventKindId| self.seen.get(kind.index()).copied().unwrap_or(0);
         let missed = match self.missed {
             0 => String::new(),
             missed => format!("; {missed} events have no record"),
         };
+        let bad = match self.bad {
+            0 => String::new(),
+            bad => format!("; {bad} events cannot be decoded"),
+        };
         format!(
-            "done: {all} samples, {} stacks, {} methods; {} collections, {} exceptions, {} waits for monitors{missed}",
+            "done: {all} samples, {} stacks, {} methods; {} collections, {} exceptions, {} waits for monitors{missed}{bad}",
             stacks.len(),
             methods.len(),
             count(m::GC),
@@ -175,21 +208,31 @@ impl Profile {
 
 impl Samples {
     fn add(&mut self, frames: &[Arc<str>], count: u64) {
-        if self.stacks.len() < limits::STACKS {
-            *self.stacks.entry(folded(frames, limits::STACK_NAME)).or_default() += count;
+        let name = folded(frames, limits::STACK_NAME);
+        if self.stacks.len() < limits::STACKS || self.stacks.contains_key(&name) {
+            *self.stacks.entry(name).or_default() += count;
         } else {
             *self.stacks.entry(OTHER.to_owned()).or_default() += count;
         }
         if let Some(leaf) = frames.first() {
-            self.methods.entry(Arc::clone(leaf)).or_default().0 += count;
+            self.method(leaf).0 += count;
         }
-        for (at, frame) in frames.iter().enumerate() {
-            // A recursive method counts once.
-            if frames.iter().position(|known| known == frame) == Some(at) {
-                self.methods.entry(Arc::clone(frame)).or_default().1 += count;
-            }
+        let mut known = HashSet::new();
+        // A recursive method counts once.
+        for frame in frames.iter().filter(|frame| ***frame != *MORE && known.insert(*frame)) {
+            self.method(frame).1 += count;
         }
     }
+
+    fn method(&mut self, name: &Arc<str>) -> &mut (u64, u64) {
+        let fits = self.methods.len() < limits::METHODS || self.methods.contains_key(name);
+        self.methods.entry(if fits { Arc::clone(name) } else { OTHER.into() }).or_default()
+    }
+}
+
+/// The thread is the one that answers requests.
+fn is_asker(thread: Option<&Thread<'_>>) -> bool {
+    thread.is_some_and(|thread| thread.name == ASKER)
 }
 
 /// Adds to rows `INSTANCE::NAME`, those with most first.
@@ -229,12 +272,14 @@ impl<'c> Stacks<'c> {
         if let Some(known) = self.stacks.get(&key) {
             return known.clone();
         }
-        let Stack { frames, .. } = self.names.stack(key);
-        let frames: Vec<_> = frames
+        let Stack { frames, is_cut } = self.names.stack(key);
+        let is_cut = is_cut || frames.len() > limits::FRAMES;
+        let mut frames: Vec<_> = frames
             .into_iter()
             .take(limits::FRAMES)
             .map(|frame| Arc::clone(self.clean.entry(frame).or_insert_with_key(|f| method(f))))
             .collect();
+        frames.extend(is_cut.then(|| Arc::from(MORE)));
         if self.stacks.len() < limits::STACKS {
             self.stacks.insert(key, frames.clone());
         }
