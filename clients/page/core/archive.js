@@ -76,12 +76,12 @@ const Archive = {
   step() { const { times } = this.data; return (times[times.length - 1] - times[0]) / (times.length - 1); },
   nearest(time) { return this.data.times.reduce((best, t, i, all) => (Math.abs(t - time) < Math.abs(all[best] - time) ? i : best), 0); },
 
-  // last: those that only have the last moment.
+  // last: those that have the last moment only, and the one before it for its rates.
   play(from, to, sections, last = []) {
     app.values.reset();
-    const { client } = app;
+    const { client } = app, few = [...new Set([...standingMetrics(), ...sections.flatMap((section) => section.metrics())])];
     for (let i = from; i <= to; i++) {
-      app.values.take(this.data.times[i], client.sample(this.names, i), client.metrics);
+      app.values.take(this.data.times[i], client.sample(i < to - 1 ? few : this.names, i), client.metrics);
       const model = { services: serviceRows(app.values), agents: agentRows(app.values) };
       for (const section of i === to ? [...sections, ...last] : sections) guarded(() => section.tick(model));
     }
@@ -104,7 +104,7 @@ const Archive = {
     Services.past.clear();
     Alerts.forget();
     Lttng.past.clear();
-    const looks = { tick: () => Alerts.looks.take(app.values) };
+    const looks = { metrics: Alerts.metrics, tick: () => Alerts.looks.take(app.values) };
     this.play(Math.max(0, this.index - 40), this.index, [Overview, looks, Services, Lttng], [Alerts, Causes, Stacks, Jvm]);
     writeAddress();
     emit('chosen', app.moment);

@@ -399,7 +399,7 @@ listed! {
     EXCEPTION = EventKind {
         name: "exception",
         cluster: CLUSTER + 2,
-        what: "one report of an exception in a record that is counted",
+        what: "one exception in a record that is counted",
         help: "The time is that of the end of the call that reports it, by the agent's clock. The first parameter is the id of the span in which it \
                happened. An exception that leaves several calls may be reported by more than one of them (apm.zorka.exception.count).",
         table: EventTable {
