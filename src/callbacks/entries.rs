@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use pmda::{Metric, TableError, Tables};
 
 use crate::catalogue::{AGENT_INDOM, Catalogue, SERVICE_INDOM};
@@ -36,7 +37,7 @@ pub(super) struct Entries {
     domain: u32,
     catalogue: Arc<Catalogue>,
     rows: Vec<Row>,
-    by_pmid: HashMap<u32, usize>,
+    by_pmid: HashMap<u32, usize, RandomState>,
     /// Parameters by source and last component of their name: positions in `rows`, ascending.
     by_word: HashMap<(SourceId, String), Vec<usize>>,
     /// Dynamic metrics that leaves of `apm.runtime` and `apm.service` are made of, by their keys.
@@ -124,7 +125,7 @@ impl Entries {
             domain,
             catalogue: Arc::clone(catalogue),
             rows: Vec::new(),
-            by_pmid: HashMap::new(),
+            by_pmid: HashMap::default(),
             by_word: HashMap::new(),
             rolled_up: HashMap::new(),
         }

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use pmda::{InDom, Tables};
 
 use crate::catalogue::{AGENT_INDOM, SERVICE_INDOM};
@@ -31,11 +32,11 @@ pub(super) struct Service {
 /// Instances by the serial numbers of their domains.
 #[derive(Debug, Default)]
 pub(super) struct Instances {
-    peers: HashMap<u32, Peers>,
-    rows: HashMap<u32, Rows>,
+    peers: HashMap<u32, Peers, RandomState>,
+    rows: HashMap<u32, Rows, RandomState>,
     services: Services,
     /// Rows that have or had a value of a dynamic metric, by domain and column.
-    columns: HashMap<(u32, u16), Rows>,
+    columns: HashMap<(u32, u16), Rows, RandomState>,
     /// Domains that changed after libpcp_pmda's table was filled.
     stale: HashSet<u32>,
 }

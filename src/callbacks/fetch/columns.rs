@@ -33,6 +33,8 @@ pub(in crate::callbacks) struct Columns {
     serial: u32,
     /// Values of its source stay valid when the peer is gone.
     keeps: bool,
+    /// Most metrics of a walk of that domain.
+    most: usize,
     columns: Vec<Column>,
     instances: Vec<u32>,
     /// A bit for each metric that the peer has.
@@ -71,10 +73,10 @@ impl Columns {
             self.serial = serial;
             let source = row.source.and_then(|source| world.store.catalogue().source(source));
             self.keeps = source.is_some_and(|source| source.keeps_values);
+            let peers = world.instances.peers(serial).map_or(0, |peers| peers.len()).max(1);
+            self.most = METRICS.min(VALUES / peers).max(1);
         }
-        let peers = world.instances.peers(serial).map_or(0, |peers| peers.len()).max(1);
-        let most = METRICS.min(VALUES / peers).max(1);
-        let fits = self.serial == serial && self.columns.len() < most;
+        let fits = self.serial == serial && self.columns.len() < self.most;
         if fits {
             self.columns.push(column);
         }
@@ -96,9 +98,9 @@ impl Columns {
         if self.is_empty() {
             return;
         }
-        let Self { serial, keeps, columns, instances, has, values } = self;
+        let Self { serial, keeps, columns, instances, has, values, .. } = self;
         let peers = world.instances.peers(*serial);
-        let room = peers.map_or(0, |peers| peers.len());
+        let room = peers.map_or(0, |peers| scope.count(world, *serial, peers, results));
         values.resize(columns.len() * room, 0);
         let steps = columns.len() as u64;
         let all = peers.zip(peers);

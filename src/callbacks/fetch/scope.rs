@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use pmda::{ContextId, FetchRequest, Profile, Results, Wanted};
 
 use super::tables::Tables;
@@ -61,7 +62,7 @@ pub(in crate::callbacks) struct FetchScope {
     /// Positions in the PDU in the order of answering, without repeated PMIDs.
     pub(super) order: Vec<(Class, usize)>,
     /// The first position of each PMID; then repeated positions with their first.
-    firsts: HashMap<u32, usize, foldhash::fast::RandomState>,
+    firsts: HashMap<u32, usize, RandomState>,
     pub(super) again: Vec<(usize, usize)>,
     /// The requested arrays by stream kind.
     pub(super) wants: BTreeMap<StreamKind, Resolutions>,
@@ -74,7 +75,7 @@ pub(in crate::callbacks) struct FetchScope {
     /// Sources whose records this client may not see.
     pub(super) hidden: HashSet<SourceId>,
     /// Instances in the profile, by domain.
-    wanted: HashMap<u32, Wanted>,
+    wanted: HashMap<u32, Wanted, RandomState>,
     pub(super) tables: Tables,
     /// Throttle for log lines about refused sets.
     pub(super) refusals: LogThrottle,
@@ -159,6 +160,20 @@ impl FetchScope {
         });
         self.wanted.insert(serial, wanted);
         whole
+    }
+
+    /// How many instances of a domain the profile includes.
+    pub(super) fn count<T>(
+        &mut self,
+        world: &World<'_>,
+        serial: u32,
+        instances: &ById<T>,
+        results: &mut Results,
+    ) -> usize {
+        let wanted = self.wanted(world, serial, instances, results);
+        let count = wanted.count(instances);
+        self.wanted.insert(serial, wanted);
+        count
     }
 
     /// The instances of a domain that the profile includes.

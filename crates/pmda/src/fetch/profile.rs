@@ -87,6 +87,15 @@ pub enum Wanted {
 }
 
 impl Wanted {
+    /// How many of `instances` are visited.
+    #[must_use]
+    pub fn count<T>(&self, instances: &BTreeMap<u32, T>) -> usize {
+        match self {
+            Self::All => instances.len(),
+            Self::These(these) => these.len(),
+        }
+    }
+
     /// Calls `f` for each selected instance, in ascending order, until `f` returns `false`.
     pub fn visit<'t, T>(
         &self,
