@@ -22,6 +22,6 @@ pub const TEXT: usize = 4096;
 pub const NAMES: usize = 64 << 10;
 /// Bytes of the name of a method. Longer ones are cut.
 pub const NAME: usize = 512;
-/// Bytes that may be walked for each byte of a chunk: constants are walked for each event that refers to them. Recordings
-/// of real programs take 2 to 8.
+/// Bytes that may be walked for each byte of a chunk: constants are walked for each event that refers to them. Those of
+/// JDK 17 and 25 take less than 2.
 pub const STEPS: u64 = 64;

@@ -76,7 +76,7 @@ impl Stop {
     }
 
     /// Waits so long.
-    fn pause(&self, length: Duration) -> Result<(), String> {
+    pub(super) fn pause(&self, length: Duration) -> Result<(), String> {
         let until = Instant::now() + length;
         loop {
             self.check()?;

@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::attach::{Stop, Target, ask};
-use crate::clock::now;
+use crate::clock;
 use crate::host::Host;
 use crate::model::{Charge, ControlId, Memory, Purpose};
 use crate::sources::jvm::limits;
@@ -94,7 +94,7 @@ impl Desk {
             let answer = ask(&stopped, &mut held);
             let found = answer.and_then(|answer| request.read(&answer));
             held.set(found.as_ref().map_or(0, Found::held));
-            let _ = sender.send((found, held, now().monotonic));
+            let _ = sender.send((found, held, clock::now().monotonic));
         };
         let thread = Builder::new().name("jvm-attach".to_owned()).spawn(work);
         let thread = thread.map_err(|e| format!("failed: no thread: {e}"))?;
@@ -136,13 +136,13 @@ impl Desk {
     }
 
     /// Requests that have come back, or are given up.
-    pub(super) fn done(&mut self) -> Vec<Done> {
+    pub(super) fn done(&mut self, now: Instant) -> Vec<Done> {
         let done = |one: &mut Running| {
-            let failed = |why: &str| (Err(why.to_owned()), None, now().monotonic);
+            let failed = |why: &str| (Err(why.to_owned()), None, clock::now().monotonic);
             let (outcome, _held, at) = match one.outcome.as_ref()?.try_recv() {
                 Ok((outcome, held, at)) => (outcome, Some(held), at),
                 Err(TryRecvError::Disconnected) => failed("it could not be read"),
-                Err(TryRecvError::Empty) if one.began.elapsed() < limits::PATIENCE => return None,
+                Err(TryRecvError::Empty) if now < one.began + limits::PATIENCE => return None,
                 Err(TryRecvError::Empty) => {
                     one.hangs = true;
                     one.stop.set();
@@ -161,3 +161,7 @@ impl Drop for Desk {
         self.stop();
     }
 }
+
+#[cfg(test)]
+#[path = "desk_tests.rs"]
+mod tests;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::attach::Target;
 use super::desk::{Desk, Done};
@@ -195,7 +195,7 @@ impl Live {
     /// Reads all regions.
     pub(super) fn tick(&mut self) {
         self.read.values_mut().for_each(|process| process.tick(&mut self.means));
-        for Done { pid, control, outcome, at, .. } in self.means.desk.done() {
+        for Done { pid, control, outcome, at, .. } in self.means.desk.done(Instant::now()) {
             let Some(process) = self.read.get_mut(&pid) else { continue };
             process.rests = at + limits::REST;
             let Some(peer) = &mut process.peer else { continue };

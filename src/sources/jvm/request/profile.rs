@@ -366,3 +366,25 @@ fn collection(one: &Collection<'_>, phases: &[Pause<'_>]) -> Record {
         ]),
     }
 }
+
+/// As of a recording with so many exceptions more than have records.
+#[cfg(test)]
+pub(super) fn full(more: usize) -> Profile {
+    let mut found = Profile::default();
+    for _ in 0..limits::RECORDS + more {
+        let make =
+            || Record { kind: m::EXCEPTION, time: 1, numbers: Vec::new(), texts: Vec::new() };
+        found.record(m::EXCEPTION, make);
+    }
+    found
+}
+
+/// As of a recording with so many samples of one stack, innermost frame first.
+#[cfg(test)]
+pub(super) fn sampled(frames: &[&str], count: u64) -> Profile {
+    let mut found = Profile::default();
+    let frames: Vec<Arc<str>> = frames.iter().map(|frame| Arc::from(*frame)).collect();
+    found.samples.all = count;
+    found.samples.add(&frames, count);
+    found
+}

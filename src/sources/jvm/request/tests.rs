@@ -130,6 +130,42 @@ fn a_recording_becomes_rows_and_records() {
 }
 
 #[test]
+fn what_has_no_record_is_counted() {
+    let seen = recorded();
+    let text = profile::full(3).show("shop:7", &mut seen.peer());
+    let tail = "0 collections, 1003 exceptions, 0 waits for monitors; 3 events have no record";
+    assert!(text.ends_with(tail), "{text}");
+    assert_eq!(seen.log().events.len(), limits::RECORDS);
+    assert_eq!(number(&seen, m::MISSED), Some(Value::from(3_u64)));
+}
+
+#[test]
+fn events_that_cannot_be_decoded_are_told() {
+    let mut bytes = recording("jdk25.jfr.gz");
+    let mut at = jfr::HEADER;
+    // The first one that is short; 0 and 1 are of the chunk itself.
+    while bytes[at] >= 0x80 || bytes[at + 1] < 2 {
+        let size = (0..4).map(|n| (n, usize::from(bytes[at + n])));
+        let end = size.clone().position(|(_, byte)| byte < 0x80).unwrap_or(3);
+        at += size.take(end + 1).map(|(n, byte)| (byte & 0x7f) << (7 * n)).sum::<usize>();
+    }
+    bytes[at] = 3;
+    let text = Profile::read(&bytes).unwrap().show("shop:7", &mut recorded().peer());
+    assert!(text.ends_with(" events cannot be decoded"), "{text}");
+}
+
+#[test]
+fn a_stack_that_is_cut_says_so() {
+    let found = profile::sampled(&["a.C.leaf", "a.C.run", "a.C.run", "..."], 5);
+    let seen = recorded();
+    let text = found.show("shop:7", &mut seen.peer());
+    assert!(text.starts_with("done: 5 samples, 1 stacks, 2 methods;"), "{text}");
+    assert_eq!(cell(&seen, m::STACK_SAMPLES, "...,a.C.run,a.C.run,a.C.leaf"), Some(5));
+    assert_eq!(cell(&seen, m::METHOD_TOTAL, "a.C.run"), Some(5), "once each time");
+    assert_eq!(cell(&seen, m::METHOD_SELF, "a.C.leaf"), Some(5));
+}
+
+#[test]
 fn a_recording_that_is_cut_is_refused() {
     let bytes = recording("jdk25.jfr.gz");
     for at in [1, 67, 68, 5000, bytes.len() - 1] {
