@@ -23,8 +23,8 @@ use crate::store::LogThrottle;
 /// Time without a connection after which a process that is known by its connections alone is gone:
 /// a runtime comes back within half a second.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time after which a process that the store has turned away is tried again.
-const AGAIN: Duration = Duration::from_secs(10);
+/// Time after which a process that the store has turned away is tried again. It is asked who it is each time.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// Starts the task of a process.
 pub(super) type OnFound = Box<dyn Fn(Found) + Send + Sync>;
@@ -179,7 +179,8 @@ impl Registry {
                 }
                 _ => drop(self.live.remove(&id)),
             }
-            (self.left_out.remove(&pid), self.turned_away.remove(&pid));
+            self.left_out.remove(&pid);
+            self.turned_away.remove(&pid);
             return;
         }
         match (self.live.get_mut(&id), &target) {
