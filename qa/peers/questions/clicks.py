@@ -88,15 +88,10 @@ def cause(s, t, table, name, **of):
     rows = [one for one in s["causes"][table] if (one["owner"] or "").replace(PREFIX, "").startswith(name) and all(one[key] == value for key, value in of.items())]
     if len(rows) != 1:
         raise LookupError(f"{len(rows)} rows of {name} {of} in {table}")
-    if t.live:
-        stands(s, table, rows[0])
+    # It stands there: what it is, and whose.
+    if t.live and [rows[0]["what"], rows[0]["owner"]] not in [[line[0], line[2]] for line in s["cells"][table]]:
+        raise LookupError(f"{rows[0]['what']} is not among the first rows of {table}")
     return rows[0]
-
-
-def stands(s, table, row):
-    """The row is among the first of the page's table: what it is, and whose."""
-    if [row["what"], row["owner"] or "all of them"] not in [[line[0], line[2]] for line in s["cells"][table]]:
-        raise LookupError(f"{row['what']} is not among the first rows of {table}")
 
 
 @click("Which method takes the time?", "Java")
@@ -126,8 +121,6 @@ def page_dotnet_methods(s, t):
 @click("Which method takes the time?", "Mono")
 def page_mono_methods(s, t):
     rows = {re.sub(r"[(\[ ].*", "", one["what"]).replace(":", "."): one["now"] for one in s["causes"]["methods"] if one["source"] == "mono" and one["now"] is not None}
-    if t.live:
-        stands(s, "methods", next(one for one in s["causes"]["methods"] if one["source"] == "mono" and one["what"].startswith("Shop:Hot")))
     # As for its report: some ms a second are chance.
     yield "none has more than Hot", rows["Shop.Hot"] / 1e6, max(spent for name, spent in rows.items() if name.startswith("Shop.")) / 1e6, 5
 
@@ -361,8 +354,8 @@ def clicked(table, page, truth, until):
                 found[row] = judged(lambda a, t, f=CLICKS[row]: f(a.seen, t), Seen(seen, [(begin - n / 50, end - n / 50) for n in range(0, 50, 2)]), truth)
                 if not found[row][0]:
                     left.remove(row)
-            # A busy machine gets the last address late.
-            if left and time.monotonic() > until and (looks > 5 or not truth.live):
+            # A busy machine gets the last address late, and rates of rules take 30 s of looks each 2 s.
+            if left and time.monotonic() > until and (looks > 20 or not truth.live):
                 break
             if left and not truth.live:
                 time.sleep(0.3)
