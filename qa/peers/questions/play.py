@@ -372,7 +372,7 @@ def mono():
 
     def some(number):
         for name, one in programs.items():
-            for line in ["collect 4 2", "throw 15", "lock 2 100", "burn 40"]:
+            for line in ["collect 4 2", "throw 15", "lock 2 40", "burn 40"]:
                 ask(one, line)
                 asked[name] = ask(one, "total")
                 print(json.dumps({"at": time.time(), "name": name, **asked[name]}), file=log, flush=True)
