@@ -272,18 +272,13 @@ impl Sums {
         };
         match &mut self.counters {
             Some(counters) => counters.set(item, bits, is_float),
-            None => self.first_set(item, value, (bits, is_float), to),
+            None => self.first_set(item, value, bits, to),
         }
     }
 
     #[cold]
-    fn first_set(
-        &mut self,
-        item: MetricItem,
-        value: Value,
-        (bits, is_float): (u64, bool),
-        to: &mut dyn Recipient,
-    ) {
+    fn first_set(&mut self, item: MetricItem, value: Value, bits: u64, to: &mut dyn Recipient) {
+        let is_float = matches!(value, Value::F64(_));
         if self.direct {
             return to.update(Update::Set { item, value });
         }
