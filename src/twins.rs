@@ -21,6 +21,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 const WAIT: Duration = Duration::from_secs(12);
 /// After a look for processes, this many times as long as it took none is begun.
 const REST: u32 = 20;
+/// The longest rest: a look that took long because this process was stopped says nothing of the next one.
+const LONGEST_REST: Duration = Duration::from_secs(60);
+/// Time after which a relay is looked at anew: an agent that came again before its old connection was gone is no relay.
+const RELAYS: Duration = Duration::from_secs(600);
 
 /// A process: id and start.
 type Process = (u32, u64);
@@ -46,7 +50,7 @@ pub(crate) async fn run(store: Arc<Store>, host: Arc<Host>) {
         if let Ok((asked, owners)) = look.await {
             let ended = now().monotonic;
             twins.answer(&asked, &owners, ended);
-            rested = ended + (ended - began) * REST;
+            rested = ended + (ended - began).saturating_mul(REST).min(LONGEST_REST);
         }
     }
 }
@@ -92,8 +96,9 @@ struct Twins {
     agents: HashMap<String, Agent>,
     /// The peer of each, and its number in the order of coming.
     processes: HashMap<Process, (Arc<Peer>, u64)>,
-    /// Those from which several agents of one source are connected at a time: they pass on what agents elsewhere send.
-    relays: HashSet<Process>,
+    /// Those from which several agents of one source were connected at a time, and when that was seen: they pass on what
+    /// agents elsewhere send.
+    relays: HashMap<Process, Duration>,
     came: u64,
     comings: Option<u64>,
 }
@@ -145,7 +150,7 @@ impl Agent {
 
 impl Twins {
     fn new(store: Arc<Store>) -> Self {
-        let (agents, processes, relays) = (HashMap::new(), HashMap::new(), HashSet::new());
+        let (agents, processes, relays) = <_>::default();
         Self { store, agents, processes, relays, came: 0, comings: None }
     }
 
@@ -156,6 +161,11 @@ impl Twins {
         let comings = self.store.comings();
         if self.comings.replace(comings) != Some(comings) {
             self.list(now);
+        }
+        let relays = self.relays.len();
+        self.relays.retain(|_, seen| now.saturating_sub(*seen) < RELAYS);
+        if self.relays.len() < relays {
+            self.agents.values_mut().for_each(|agent| agent.looked = 0);
         }
         self.settle(now);
         self.ask()
@@ -176,7 +186,7 @@ impl Twins {
             self.came = self.came.max(number);
             self.processes.insert(process, (Arc::clone(peer), number));
         }
-        self.relays.retain(|process| self.processes.contains_key(process));
+        self.relays.retain(|process, _| self.processes.contains_key(process));
         for (peer, source) in there().filter_map(|peer| Some((peer, source_of(peer)?))) {
             let connects = connects(peer);
             let name = peer.agent_name();
@@ -213,7 +223,7 @@ impl Twins {
                 let process = twin.process;
                 // The process may have another name by now: then another peer is it.
                 let renamed = self.processes.get(&process).filter(|_| up && !twin.is_there());
-                if up && self.relays.contains(&process) {
+                if up && self.relays.contains_key(&process) {
                     agent.reopen(now);
                 } else if let Some((peer, _)) = renamed {
                     agent.link(peer, process);
@@ -263,7 +273,7 @@ impl Twins {
             let agent = self.agents.get_mut(name).filter(|agent| agent.connects == *connects);
             let Some(agent) = agent else { continue };
             agent.looked = asked.came;
-            let Some(process) = owner.filter(|process| !self.relays.contains(process)) else {
+            let Some(process) = owner.filter(|process| !self.relays.contains_key(process)) else {
                 continue;
             };
             let peer = self.processes.get(&process);
@@ -274,7 +284,7 @@ impl Twins {
             let source = agent.peer.source;
             let here = self.agents.values().filter(|agent| agent.is_in(process, source));
             if here.count() > 1 {
-                self.relays.insert(process);
+                self.relays.insert(process, now);
             }
         }
         self.settle(now);

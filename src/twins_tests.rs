@@ -319,12 +319,20 @@ fn a_process_with_several_agents_of_a_source_passes_on_those_of_others() {
         world.eggs(hen, 2);
     }
     assert_eq!(world.sums(), [4, 4], "each counts for itself");
-    let names = [(HERD, "one"), (HERD, "other"), (BARN, "barn:5")];
-    assert_eq!(names.map(|(source, name)| world.links(source, name)), [[""; 0]; 3]);
+    let links = |world: &World| {
+        [(HERD, "one"), (HERD, "other"), (BARN, "barn:5")]
+            .map(|(source, name)| world.links(source, name))
+    };
+    assert_eq!(links(&world), [[""; 0]; 3]);
     other.end(Departure::default());
     let _third = world.hen("third", 4001);
     world.seconds(30);
-    assert_eq!(world.links(HERD, "third"), [""; 0], "it is known from now on");
+    assert_eq!(world.links(HERD, "third"), [""; 0], "it is known for a while");
+    world.seconds(601);
+    assert_eq!(links(&world), [[""; 0]; 3], "and found to be one again");
+    one.end(Departure::default());
+    world.seconds(601);
+    assert_eq!(world.links(HERD, "third"), ["barn=barn:5"], "the only one is its agent");
 }
 
 #[test]

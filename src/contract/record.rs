@@ -12,8 +12,8 @@ pub trait Params {
 
 /// A record that is being made: the newest of its batch.
 ///
-/// As far as this value has added them, a parameter is in it once: the first of several counts. A text ends at its first NUL, where PCP strings
-/// end; one without a character is no parameter.
+/// Of what this value adds, a parameter is in it once: the first of several counts. A text ends at its first NUL,
+/// where PCP strings end; one without a character is no parameter.
 pub struct Record<'r> {
     batch: &'r mut Batch,
     params: &'r dyn Params,
