@@ -1,0 +1,8 @@
+//! Export of event records and stacks of `pmdaapm`.
+//!
+//! Data flows one way: [`read`] gives [`model::Record`]s, [`meaning`] says what they mean as spans and
+//! instants, and each format writes those.
+
+pub mod meaning;
+pub mod model;
+pub mod read;

@@ -1,0 +1,3 @@
+//! `pcp apm export`.
+
+fn main() {}

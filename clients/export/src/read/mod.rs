@@ -1,0 +1,5 @@
+//! Where records come from.
+
+mod lines;
+
+pub use lines::{Lines, LinesError};
