@@ -110,9 +110,10 @@ impl<'a> Attributes<'a> {
             | ("profiler", "parameters") => {
                 self.listed(value);
             }
+            ("dotnet", "id") if kind == "application" => {}
             _ => {
                 if let Some(value) = Attribute::of(value) {
-                    self.set(format!("apm.{name}"), value);
+                    self.set(format!("apm.{}", field(record, name)), value);
                 }
             }
         }
@@ -157,6 +158,24 @@ impl<'a> Attributes<'a> {
             self.set(format!("{of}.port"), Attribute::Int(port.into()));
         }
     }
+}
+
+/// `FIELD` of `PROVIDER.EVENT.FIELD`, as parameters of LTTng and of providers of .NET are called.
+fn field<'n>(record: &Record, name: &'n str) -> &'n str {
+    let source = &*record.origin.full;
+    if !matches!(source, "lttng.record" | "dotnet.application") {
+        return name;
+    }
+    let said = ["provider", "event"].into_iter().try_fold(name, |rest, of| match record.get(of) {
+        Some(Value::Text(text)) => {
+            let behind = rest.get(text.len()..)?.strip_prefix('.')?;
+            // Characters that names of metrics do not have are others there.
+            let same = |(a, b): (u8, u8)| a == b || !b.is_ascii_alphanumeric();
+            rest.bytes().zip(text.bytes()).all(same).then_some(behind)
+        }
+        _ => Some(rest),
+    });
+    said.unwrap_or(name)
 }
 
 /// `scheme://user:password@host/` without the user.
