@@ -100,9 +100,20 @@ class Events:
         self.context.pmStore(ctypes.pointer(result))
 
     def fetch(self):
-        """The records that have come, oldest first, as lines show them; `None`: the end of the archive."""
-        found = self.fetched()
-        return found and [self.line(*record) for record in sorted(found, key=lambda record: record[0])]
+        """The records that have come, oldest first, as lines show them."""
+        return self.lines(self.fetched())
+
+    def lines(self, found):
+        """Lines of records, oldest first."""
+        return [self.line(*record) for record in sorted(found, key=lambda record: record[0])]
+
+    def logged(self, needles=()):
+        """The records of each fetch of pmlogger between -S and -T, as `fetched` gives them."""
+        window = self.reader.window()
+        window.mode(c.PM_MODE_FORW, window.start)
+        while (found := self.fetched(needles, window.finish)) is not None:
+            yield found + list(self.once.ready(self.at))
+        yield list(self.once.ready())
 
     def line(self, at, source, kind, instance, what):
         """What is said of a record."""
@@ -120,8 +131,8 @@ class Events:
             known.setdefault(instance, {})
         return known[instance]
 
-    def fetched(self, needles=()):
-        """(time in ns, source, kind, instance, what it has) of each record that has come; `None`: the end of the archive.
+    def fetched(self, needles=(), until=math.inf):
+        """(time in ns, source, kind, instance, what it has) of each record that has come; `None`: the end of the archive, or of this time.
         needles: arrays without any of these bytes are passed over, which saves most of the work of looking for few records."""
         order, records = [(kind, *form[1:], len(forms) > 1) for kind, forms in self.kinds.items() for form in forms], []
         ids = (ctypes.c_uint * len(order))(*[pmid for _, pmid, _, _ in order])
@@ -131,7 +142,10 @@ class Events:
             if self.reader.archive and e.errno() == c.PM_ERR_EOL:
                 return None
             raise
-        self.refused = {}
+        self.at, self.refused = results.when(result), {}
+        if self.at > until:
+            self.context.pmFreeResult(result)
+            return None
         for k, ((source, kind), _, desc, twice) in enumerate(order):
             names, number = None, result.contents.get_numval(k)
             if number < 0:
@@ -148,20 +162,22 @@ class Events:
                     came = [(at, source, kind, instance, what) for at, what in self.unpack(data, desc.contents.type)]
                 except struct.error:
                     raise Trouble(f"apm.{source}.event.{kind}: records of {instance} are damaged: pmlogcheck says more of an archive") from None
-                records += self.single(came, desc.contents.type == c.PM_TYPE_HIGHRES_EVENT) if twice else came
-        self.at = results.when(result)
+                if twice and desc.contents.type == c.PM_TYPE_EVENT:
+                    for record in came:
+                        self.once.wait(*self.keys(record), record, self.at)
+                    continue
+                records += came
+                for key in (key for record in came for key in self.keys(record)) if twice else ():
+                    self.once.came(key)
         self.context.pmFreeResult(result)
         return records
 
-    def single(self, records, finer):
-        """Those of these records that have not come in the other resolution."""
-        for at, source, kind, instance, what in records:
-            missed = what.get("missed")
-            if missed and not self.once.new((source, kind, instance, missed), finer):
-                what = {name: value for name, value in what.items() if name != "missed"}
-            fields = what.get("parameters")
-            if "missed" in what if fields is None else self.once.new((source, kind, instance, at // 1000, hash(tuple(fields.items()))), finer):
-                yield at, source, kind, instance, what
+    @staticmethod
+    def keys(record):
+        """By what a record, and a number of missed ones, are known in both resolutions."""
+        at, *whose, what = record
+        missed = [(*whose, what["missed"])] if "missed" in what else []
+        return missed + ([(*whose, at // 1000, hash(tuple(what["parameters"].items())))] if "parameters" in what else [])
 
     def unpack(self, data, kind):
         """Records of an array: (time in ns, what they have). Layout: pmEventArray of PMAPI(3), in the host's order."""
@@ -210,7 +226,7 @@ def events(reader, wanted, expression, follow, rows):
     if expression:
         stream.filter(expression)
     if reader.archive:
-        logged(reader, stream, rows)
+        logged(stream, rows)
         return
     say(kept(stream, rows, bool(expression)))
     try:
@@ -267,13 +283,12 @@ def say(records):
         print(to_json(record))
 
 
-def logged(reader, stream, rows):
+def logged(stream, rows):
     """Those that pmlogger fetched between -S and -T; the newest of them if `rows` says so."""
-    window, kept = reader.window(), []
-    window.mode(c.PM_MODE_FORW, window.start)
-    while (records := stream.fetch()) is not None and stream.at <= window.finish:
+    newest = []
+    for records in map(stream.lines, stream.logged()):
         if rows is None:
             say(records)
         else:
-            kept = (kept + records)[-rows:]
-    say(kept)
+            newest = (newest + records)[-rows:]
+    say(newest)

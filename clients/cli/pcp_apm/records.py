@@ -1,7 +1,9 @@
-"""What an event record means: its flags, when what it tells began and ended, texts of name=value, and records that an archive has twice."""
+"""What an event record means: its flags, when what it tells began and ended, texts of name=value, and which of those that an archive has twice."""
 
+import collections
 import functools
 import json
+import math
 import os
 import re
 
@@ -11,8 +13,8 @@ MISSED = 1 << 31
 # Flags of a record, as pmevent(1) shows them.
 FLAGS = (("point", c.PM_EVENT_FLAG_POINT), ("start", c.PM_EVENT_FLAG_START), ("end", c.PM_EVENT_FLAG_END), ("id", c.PM_EVENT_FLAG_ID),
          ("parent", c.PM_EVENT_FLAG_PARENT), ("missed", MISSED))
-# Records whose other form is still to come, at most.
-MOST_APART = 100_000
+# Records whose other form is still to come, at most, and how long it may take, in ns of the archive.
+MOST_APART, WAIT = 100_000, 60 * 10**9
 
 # A name or a value is bare, or in quotes. A text that was cut may end within quotes.
 WORD = r'(?:"((?:[^"\\]|\\.)*)(?:"|\\?\Z)|([^\x00- "=\x7f]+))'
@@ -58,17 +60,38 @@ def pairs(text):
 
 
 class Once:
-    """Which records are new, where an archive has them in microseconds and in nanoseconds: in one fetch, or in several."""
+    """Of records that an archive has in nanoseconds and in microseconds, in one fetch or in several, the former only. A record is known by its key."""
 
     def __init__(self):
-        # How often each has come in nanoseconds only; in microseconds only if that is negative.
-        self.apart = {}
+        # How often each has come in nanoseconds only, and waits in microseconds: (until when, key, record).
+        self.finer, self.coarser, self.waiting = {}, {}, collections.deque()
 
-    def new(self, record, finer):
-        """Whether a record has not come in the other form."""
-        ahead, one = self.apart.pop(record, 0), 1 if finer else -1
-        if ahead + one:
-            self.apart[record] = ahead + one
-            if len(self.apart) > MOST_APART:
-                del self.apart[next(iter(self.apart))]
-        return ahead * one >= 0
+    def came(self, key):
+        """A record in nanoseconds."""
+        if not taken(self.coarser, key):
+            self.finer[key] = self.finer.get(key, 0) + 1
+            if len(self.finer) > MOST_APART:
+                del self.finer[next(iter(self.finer))]
+
+    def wait(self, key, record, at):
+        """One in microseconds. at: the time of its fetch in ns."""
+        if not taken(self.finer, key):
+            self.coarser[key] = self.coarser.get(key, 0) + 1
+            self.waiting.append((at + WAIT, key, record))
+
+    def ready(self, at=math.inf):
+        """Those in microseconds that have not come in nanoseconds until then."""
+        while self.waiting and (self.waiting[0][0] < at or len(self.waiting) > MOST_APART):
+            _, key, record = self.waiting.popleft()
+            if taken(self.coarser, key):
+                yield record
+
+
+def taken(counts, key):
+    """Whether there was one more of it."""
+    if key not in counts:
+        return False
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]
+    return True
