@@ -19,7 +19,7 @@ MOST_APART, WAIT = 100_000, 60 * 10**9
 # A name or a value is bare, or in quotes. A text that was cut may end within quotes.
 WORD = r'(?:"((?:[^"\\]|\\.)*)(?:"|\\?\Z)|([^\x00- "=\x7f]+))'
 PAIR = re.compile(rf"{WORD}={WORD}(?: |\Z)", re.S)
-# Before release 0.2 values had no quotes: a name is what looks like one.
+# In older archives nothing is in quotes: a name is what looks like one.
 OLD = re.compile(r"(?:^| )([A-Za-z_][\w.-]*)=")
 
 
