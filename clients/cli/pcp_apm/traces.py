@@ -42,7 +42,7 @@ class Records:
         """Each span: what is in memory and comes within the interval, or was logged between -S and -T. written: the begins of ids."""
         if written and not self.reader.archive:
             self.only(written)
-        for found in (self.logged if self.reader.archive else self.live)([begin.encode() for begin in written]):
+        for found in (self.stream.logged if self.reader.archive else self.live)([begin.encode() for begin in written]):
             for at, source, kind, instance, what in found:
                 self.missed += what.get("missed", 0)
                 self.count += "parameters" in what
@@ -61,12 +61,6 @@ class Records:
             if now >= end + (LONGEST if waiting else 0):
                 return
             time.sleep(0 if waiting else min(PAUSE, max(0.0, end - now)))
-
-    def logged(self, needles):
-        window = self.reader.window()
-        window.mode(c.PM_MODE_FORW, window.start)
-        while (found := self.stream.fetched(needles)) is not None and self.stream.at <= window.finish:
-            yield found
 
     def nothing(self, what, live, archive=""):
         """That there is nothing to show, and what to do."""
