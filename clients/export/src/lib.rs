@@ -5,4 +5,6 @@
 
 pub mod meaning;
 pub mod model;
+pub mod proto;
 pub mod read;
+pub mod sink;
