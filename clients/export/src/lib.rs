@@ -3,8 +3,12 @@
 //! Data flows one way: [`read`] gives [`model::Record`]s, [`meaning`] says what they mean as spans and
 //! instants, and each format writes those.
 
+pub mod chrome;
 pub mod meaning;
 pub mod model;
+pub mod perfetto;
 pub mod proto;
 pub mod read;
 pub mod sink;
+pub mod timeline;
+pub mod tree;
