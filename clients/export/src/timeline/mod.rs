@@ -181,7 +181,7 @@ impl<F: Format> Timeline<F> {
         attributes.set("apm.missed", Attribute::Int(i64::try_from(missed).unwrap_or(i64::MAX)));
         attributes.set_text("apm.record", &*item.record.origin.full);
         let said = Said {
-            name: "records missed",
+            name: &format!("{missed} records missed"),
             category: "missed",
             attributes: &attributes,
             trace: None,
