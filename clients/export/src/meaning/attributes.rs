@@ -74,17 +74,3 @@ impl<'a> Attribute<'a> {
         })
     }
 }
-
-impl<'a> Attributes<'a> {
-    fn fill(&mut self, item: &Item<'a>, identity: Option<&'a Identity>) {
-        for (name, value) in &item.record.parameters {
-            if let Some(value) = Attribute::of(value) {
-                self.set(format!("apm.{name}"), value);
-            }
-        }
-        self.set_text("apm.record", &*item.record.origin.full);
-        if let Some(text) = identity.and_then(|identity| identity.trace_text.as_deref()) {
-            self.set_text("apm.trace", text);
-        }
-    }
-}

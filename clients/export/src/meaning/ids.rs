@@ -1,6 +1,7 @@
 //! Ids of spans and traces: those of the record, else made of what every reader of the record sees, so that
 //! a live export and one of the archive are the same.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
@@ -49,28 +50,32 @@ impl Ids {
         let record = item.record;
         let mut seed = None;
         let mut made = |ids: &mut Self| *seed.get_or_insert_with(|| ids.made(item));
-        let text = record.first(&["trace", "trace.id"]);
-        let known = text.as_deref().and_then(trace_id);
-        let trace = match (&known, &text) {
+        let said = Said::of(item);
+        let known = said.trace.as_deref().and_then(trace_id);
+        let trace = match (&known, &said.trace) {
             (Some(id), _) => *id,
             (None, Some(text)) => TraceId(sixteen(&digest(&["trace", text]))),
-            (None, None) => TraceId(sixteen(&made(self))),
+            (None, None) => match &said.activity {
+                Some(root) => {
+                    TraceId(sixteen(&digest(&["activity", &record.origin.instance.name, root])))
+                }
+                None => TraceId(sixteen(&made(self))),
+            },
         };
-        let own = matches!(&*record.origin.kind, "span" | "tree");
-        let span = own.then(|| record.text("span")).filter(|span| !span.is_empty());
-        let span = match span.as_deref().map(|span| span_id(span, trace)) {
-            Some(span) => span,
+        let span = match said.span.as_deref() {
+            Some(span) => span_id(span, trace),
             None => SpanId(eight(&made(self)[16..])),
         };
-        let parent = record.text("parent");
-        let parent = (!parent.is_empty()).then(|| span_id(&parent, trace));
-        let trace_text = text.map(|text| text.chars().take(MOST_TEXT).collect::<String>());
+        let text = said.trace.map(|text| text.chars().take(MOST_TEXT).collect::<String>());
         Identity {
             trace,
-            traced: trace_text.is_some(),
-            trace_text: trace_text.filter(|text| !text.eq_ignore_ascii_case(&trace.to_string())),
+            traced: text.is_some(),
+            trace_text: text.filter(|text| !text.eq_ignore_ascii_case(&trace.to_string())),
             span,
-            parent: parent.filter(|parent| *parent != span),
+            parent: said
+                .parent
+                .map(|parent| span_id(&parent, trace))
+                .filter(|parent| *parent != span),
         }
     }
 
@@ -120,6 +125,50 @@ impl Ids {
     #[must_use]
     pub fn number(words: &[&str]) -> u64 {
         u64::from_be_bytes(eight(&digest(words))).max(1)
+    }
+}
+
+/// What a record says of its place.
+struct Said<'r> {
+    trace: Option<Cow<'r, str>>,
+    span: Option<Cow<'r, str>>,
+    parent: Option<Cow<'r, str>>,
+    /// The activity that is the root of what happens.
+    activity: Option<String>,
+}
+
+impl<'r> Said<'r> {
+    fn of(item: &Item<'r>) -> Self {
+        let record = item.record;
+        let text = |name| record.first(&[name]);
+        match &*record.origin.full {
+            "zorka.span" => Self {
+                trace: text("trace"),
+                span: text("span"),
+                parent: text("parent"),
+                activity: None,
+            },
+            // It is below its span.
+            "zorka.tree" | "zorka.exception" => {
+                Self { trace: text("trace"), span: None, parent: text("span"), activity: None }
+            }
+            "dotnet.application" => {
+                let (id, parent) = (text("id"), text("parent"));
+                let root = id.as_deref().map(|id| root(id, parent.as_deref()));
+                // What has no length happens within its activity.
+                let (span, parent) = if item.length.is_some() { (id, parent) } else { (None, id) };
+                Self { trace: None, span, parent, activity: root }
+            }
+            _ => Self { trace: text("trace.id"), span: None, parent: None, activity: None },
+        }
+    }
+}
+
+/// The root of an activity: `//1/` of `//1/2/`; of a GUID its parent, if it has one.
+fn root(id: &str, parent: Option<&str>) -> String {
+    match id.strip_prefix("//").and_then(|path| path.split('/').next()) {
+        Some(first) => format!("//{first}/"),
+        None => parent.unwrap_or(id).to_owned(),
     }
 }
 
@@ -189,5 +238,103 @@ impl fmt::Debug for TraceId {
 impl fmt::Debug for SpanId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::model::{Flags, Instance, Origin, Record, Value};
+
+    fn identity(kind: (&str, &str), texts: &[(&str, &str)]) -> Identity {
+        let record = record(kind, texts);
+        Ids::default().of(&Item::new(&record))
+    }
+
+    fn record(kind: (&str, &str), texts: &[(&str, &str)]) -> Record {
+        let instance = Arc::new(Instance { name: "a/b".into(), ..Instance::default() });
+        let origin = Arc::new(Origin::new(kind.0, kind.1, instance));
+        let parameters =
+            texts.iter().map(|(name, text)| ((*name).into(), Value::Text((*text).into())));
+        let parameters = parameters.collect();
+        Record {
+            time: 1_700_000_000_000_001_500,
+            origin,
+            flags: Flags(0),
+            missed: 0,
+            paired: None,
+            parameters,
+        }
+    }
+
+    const SPAN: (&str, &str) = ("zorka", "span");
+
+    #[test]
+    fn ids_are_as_they_are_told() {
+        let told = identity(
+            SPAN,
+            &[
+                ("trace", "338cf2f2-e9ca-aa39-fd30-99e23b0ab288"),
+                ("span", "00AB000000000001"),
+                ("parent", "00ab000000000002"),
+            ],
+        );
+        assert_eq!(told.trace.to_string(), "338cf2f2e9caaa39fd3099e23b0ab288");
+        assert_eq!(told.trace_text.as_deref(), Some("338cf2f2-e9ca-aa39-fd30-99e23b0ab288"));
+        assert_eq!(told.span.to_string(), "00ab000000000001");
+        assert_eq!(told.parent.unwrap().to_string(), "00ab000000000002");
+        let short = identity(SPAN, &[("trace", "78e5eff426cc737a")]);
+        assert_eq!(short.trace.to_string(), "000000000000000078e5eff426cc737a");
+    }
+
+    #[test]
+    fn texts_that_are_no_ids_keep_what_belongs_together() {
+        let [one, other] =
+            ["a", "b"].map(|span| identity(SPAN, &[("trace", "order 7"), ("span", span)]));
+        assert_eq!((one.trace, one.trace_text.as_deref()), (other.trace, Some("order 7")));
+        assert_ne!(one.span, other.span);
+        for zeros in [
+            "0000000000000000",
+            "00000000000000000000000000000000",
+            "00000000-0000-0000-0000-000000000000",
+        ] {
+            assert_ne!(identity(SPAN, &[("trace", zeros)]).trace.0, [0; 16]);
+            assert_ne!(identity(SPAN, &[("span", zeros)]).span.0, [0; 8]);
+        }
+    }
+
+    #[test]
+    fn ids_that_are_made_are_the_same_in_microseconds() {
+        let mut fine = record(("mono", "gc"), &[]);
+        let mut ids = Ids::default();
+        let first = ids.of(&Item::new(&fine));
+        let second = ids.of(&Item::new(&fine));
+        assert_ne!(first.span, second.span);
+        fine.time -= 500;
+        assert_eq!(Ids::default().of(&Item::new(&fine)), first);
+    }
+
+    #[test]
+    fn an_exception_is_below_its_span() {
+        let ids = [("trace", "78e5eff426cc737a"), ("span", "00ab000000000001")];
+        let (span, exception) = (identity(SPAN, &ids), identity(("zorka", "exception"), &ids));
+        assert_eq!((exception.trace, exception.parent), (span.trace, Some(span.span)));
+    }
+
+    #[test]
+    fn activities_are_of_one_trace() {
+        let paired = |texts: &[(&str, &str)]| {
+            let mut record = record(("dotnet", "application"), texts);
+            record.paired = Some(5);
+            Ids::default().of(&Item::new(&record))
+        };
+        let root = paired(&[("id", "//1/")]);
+        let child = paired(&[("id", "//1/2/"), ("parent", "//1/")]);
+        let within = identity(("dotnet", "application"), &[("id", "//1/2/")]);
+        assert_eq!((child.trace, child.parent), (root.trace, Some(root.span)));
+        assert_eq!((within.trace, within.parent), (root.trace, Some(child.span)));
+        assert_ne!(paired(&[("id", "//2/")]).trace, root.trace);
     }
 }

@@ -4,8 +4,11 @@
 //! there is `apm.NAME`. Units stay those of PCP.
 
 mod attributes;
+mod conventions;
+mod database;
 mod ids;
 mod item;
+mod logfmt;
 mod names;
 mod pairs;
 mod resource;
