@@ -5,6 +5,7 @@
 
 pub mod meaning;
 pub mod model;
+pub mod otlp;
 pub mod proto;
 pub mod read;
 pub mod sink;
