@@ -3,6 +3,7 @@
 //! Data flows one way: [`read`] gives [`model::Record`]s, [`meaning`] says what they mean as spans and
 //! instants, and each format writes those.
 
+pub mod command;
 pub mod meaning;
 pub mod model;
 pub mod otlp;

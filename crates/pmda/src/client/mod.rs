@@ -3,12 +3,14 @@
 //! Feature `client`.
 
 mod context;
+mod end;
 mod events;
 mod fetched;
 mod lists;
 mod window;
 
 pub use context::{Context, Desc, Source};
+pub use end::at_end;
 pub use events::{EventRecord, EventRecords, Malformed, Parameter, ParameterValue};
 pub use fetched::{Fetched, Raw};
 pub use window::{TimeZone, Window, interval};
