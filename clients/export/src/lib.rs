@@ -4,8 +4,10 @@
 //! instants, and each format writes those.
 
 pub mod chrome;
+pub mod command;
 pub mod meaning;
 pub mod model;
+pub mod otlp;
 pub mod perfetto;
 pub mod proto;
 pub mod read;
