@@ -9,6 +9,7 @@ pub mod meaning;
 pub mod model;
 pub mod otlp;
 pub mod perfetto;
+pub mod profile;
 pub mod proto;
 pub mod read;
 pub mod sink;
