@@ -3,13 +3,15 @@
 mod folded;
 mod pcp;
 mod pprof;
+mod push;
 mod speedscope;
 
 use std::collections::HashMap;
 
 pub use folded::folded;
-pub use pcp::{Span, Wanted, read};
+pub use pcp::{Stacktraces, Wanted};
 pub use pprof::{pprof, units};
+pub use push::Push;
 pub use speedscope::speedscope;
 
 /// A stack.

@@ -57,22 +57,11 @@ const METRICS: [Stacks; 4] = [
     },
 ];
 
-/// Which time of the stacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Span {
-    /// Live: what comes within this time.
-    Next(Duration),
-    /// Live: all that has been counted.
-    Total,
-}
-
 /// Which stacks.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// Where they are.
     pub source: Source,
-    /// Live: of which time.
-    pub span: Span,
     /// -S, -T, -A, -O of an archive.
     pub times: [Option<String>; 4],
     /// -Z, -z.
@@ -84,50 +73,90 @@ pub struct Wanted {
 /// By metric and instance: when a value was, and the value.
 type Values = HashMap<(usize, i32), (i64, i64)>;
 
-/// Reads stacks. `stopped`: the end has come, and live no more is waited for.
-///
-/// # Errors
-/// A line that says what is wrong.
-pub fn read(wanted: &Wanted, stopped: impl Fn() -> bool) -> Result<Profile, String> {
-    let context = Context::new(&wanted.source).map_err(|e| e.to_string())?;
-    if let Some(zone) = &wanted.zone {
-        context.zone(zone).map_err(|e| format!("the time zone: {e}"))?;
-    }
-    let metrics: Vec<(&Stacks, Desc)> = METRICS
-        .iter()
-        .filter_map(|stacks| Some((stacks, context.lookup(stacks.name).ok()?)))
-        .collect();
-    if metrics.is_empty() {
-        return Err(if context.is_archive() {
-            "no stacks in this archive: the group apm/stacks of pmlogconf(1) is off".into()
-        } else {
-            "no stacks here: pmdaapm is not installed, or its sources are off".into()
-        });
-    }
-    let of = Of { context, metrics };
-    let (gained, start, end) = if of.context.is_archive() {
-        of.archive(&wanted.times)?
-    } else {
-        of.live(wanted.span, stopped)?
-    };
-    let names = of.names()?;
-    let mut stacks = Vec::new();
-    for ((place, instance), value) in gained {
-        let (Some((metric, _)), Some(name)) =
-            (of.metrics.get(place), names.get(&(place, instance)))
-        else {
-            continue;
-        };
-        let stack = metric.stack(name, value);
-        let asked = wanted
-            .service
-            .as_ref()
-            .is_none_or(|pattern| pcp_event::glob(pattern.as_bytes(), stack.service.as_bytes()));
-        if asked {
-            stacks.push(stack);
+/// Reads stacks.
+pub struct Stacktraces {
+    of: Of,
+    service: Option<String>,
+    times: [Option<String>; 4],
+    /// The sample before, and when it was.
+    last: Option<(i64, Values)>,
+}
+
+impl Stacktraces {
+    /// Connects, and finds what there is.
+    ///
+    /// # Errors
+    /// A line that says what is wrong.
+    pub fn open(wanted: &Wanted) -> Result<Self, String> {
+        let context = Context::new(&wanted.source).map_err(|e| e.to_string())?;
+        if let Some(zone) = &wanted.zone {
+            context.zone(zone).map_err(|e| format!("the time zone: {e}"))?;
         }
+        let found = METRICS.iter();
+        let found = found.filter_map(|stacks| Some((stacks, context.lookup(stacks.name).ok()?)));
+        let metrics: Vec<(&Stacks, Desc)> = found.collect();
+        if metrics.is_empty() {
+            return Err(if context.is_archive() {
+                "no stacks in this archive: the group apm/stacks of pmlogconf(1) is off".into()
+            } else {
+                "no stacks here: pmdaapm is not installed, or its sources are off".into()
+            });
+        }
+        let (service, times) = (wanted.service.clone(), wanted.times.clone());
+        Ok(Self { of: Of { context, metrics }, service, times, last: None })
     }
-    Ok(Profile::new(stacks, start, end.abs_diff(start)))
+
+    /// All that has been counted; of an archive what was added in the time that was asked for.
+    ///
+    /// # Errors
+    /// A line that says what is wrong.
+    pub fn all(&self) -> Result<Profile, String> {
+        let gained = if self.of.context.is_archive() {
+            self.of.archive(&self.times)
+        } else {
+            self.of.total()
+        };
+        self.profile(gained?)
+    }
+
+    /// Live: what has come since the call before, after this time; the first call waits from now on. `stopped`: the
+    /// end has come, and no more is waited for.
+    ///
+    /// # Errors
+    /// A line that says what is wrong.
+    pub fn next(
+        &mut self,
+        interval: Duration,
+        stopped: impl Fn() -> bool,
+    ) -> Result<Profile, String> {
+        let until = Instant::now() + interval;
+        let (begin, first) = match self.last.take() {
+            Some(last) => last,
+            None => self.of.sample()?,
+        };
+        while !stopped() && Instant::now() < until {
+            sleep(until.saturating_duration_since(Instant::now()).min(NAP));
+        }
+        let (end, last) = self.of.sample()?;
+        let gained = self.of.between((begin, &first), (end, &last));
+        self.last = Some((end, last));
+        self.profile(gained)
+    }
+
+    fn profile(&self, (gained, start, end): Gained) -> Result<Profile, String> {
+        let names = self.of.names()?;
+        let mut stacks = Vec::new();
+        for (key, value) in gained {
+            let metric = self.of.metrics.get(key.0).map(|(metric, _)| metric);
+            let (Some(metric), Some(name)) = (metric, names.get(&key)) else { continue };
+            let stack = metric.stack(name, value);
+            let service = stack.service.as_bytes();
+            if self.service.as_ref().is_none_or(|of| pcp_event::glob(of.as_bytes(), service)) {
+                stacks.push(stack);
+            }
+        }
+        Ok(Profile::new(stacks, start, end.abs_diff(start)))
+    }
 }
 
 impl Stacks {
@@ -203,29 +232,24 @@ impl Of {
         fetched.values(0).ok()?.next()?.1.number(desc)
     }
 
-    /// Two samples. What had no value before, or has less, has none between.
-    fn live(&self, span: Span, stopped: impl Fn() -> bool) -> Result<Gained, String> {
-        let (begin, first) = self.sample()?;
-        let Span::Next(interval) = span else {
-            let gained = first.into_iter().map(|(key, (_, value))| (key, value.max(0)));
-            let gained = gained.map(|(key, value)| (key, value.unsigned_abs()));
-            let start = self.uptime().map_or(begin, |uptime| begin - uptime);
-            return Ok((gained.collect(), start, begin));
-        };
-        let until = Instant::now() + interval;
-        while !stopped() && Instant::now() < until {
-            sleep(until.saturating_duration_since(Instant::now()).min(NAP));
-        }
-        let (end, last) = self.sample()?;
+    fn total(&self) -> Result<Gained, String> {
+        let (at, values) = self.sample()?;
+        let gained = values.into_iter().map(|(key, (_, value))| (key, value.max(0).unsigned_abs()));
+        let start = self.uptime().map_or(at, |uptime| at - uptime);
+        Ok((gained.collect(), start, at))
+    }
+
+    /// What had no value before, or has less, has none between.
+    fn between(&self, (begin, first): (i64, &Values), (end, last): (i64, &Values)) -> Gained {
         // A PMDA that has started since then counts from 0.
         if self.uptime().is_some_and(|uptime| uptime < end - begin) {
-            return Ok((HashMap::new(), begin, end));
+            return (HashMap::new(), begin, end);
         }
-        let gained = last.into_iter().filter_map(|(key, (_, value))| {
-            let (_, before) = first.get(&key)?;
-            Some((key, u64::try_from(value.checked_sub(*before)?).ok()?))
+        let gained = last.iter().filter_map(|(key, (_, value))| {
+            let (_, before) = first.get(key)?;
+            Some((*key, u64::try_from(value.checked_sub(*before)?).ok()?))
         });
-        Ok((gained.collect(), begin, end))
+        (gained.collect(), begin, end)
     }
 
     /// What was added between two times; of a step that is partly outside a part.

@@ -1,5 +1,6 @@
-//! Whether traces say what the records say: read by readers that have nothing in common with the writers.
+//! Whether files say what the records say: read by readers that have nothing in common with the writers.
 
+mod profiles;
 mod trace;
 mod wire;
 
