@@ -210,7 +210,8 @@ impl Of {
         let mut found = Values::new();
         for (place, (_, desc)) in self.metrics.iter().enumerate() {
             // A source that gives none now has none.
-            let Ok(values) = fetched.values(place) else { continue };
+            let Some(there) = fetched.place(desc.pmid) else { continue };
+            let Ok(values) = fetched.values(there) else { continue };
             for (instance, value) in values {
                 if let Some(number) = value.number(*desc) {
                     found.insert((place, instance), (fetched.time(), number));
@@ -268,7 +269,7 @@ impl Of {
         context.forward_from(whole.start).map_err(|e| e.to_string())?;
         let (mut before, mut gained) = (Values::new(), HashMap::<(usize, i32), f64>::new());
         let mut behind = vec![false; self.metrics.len()];
-        while let Some(fetched) = context.fetch(&self.ids()).map_err(|e| e.to_string())? {
+        while let Some(fetched) = context.next_record().map_err(|e| e.to_string())? {
             if fetched.is_mark() {
                 before.clear();
                 continue;
