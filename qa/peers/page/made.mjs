@@ -348,6 +348,13 @@ for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'],
   await verdict(`${width} pixels: a waterfall fits, axe finds nothing`, async () => (await until(async () => (await count(page, '.waterfall tbody tr')) > 3))
     && (await page.evaluate(() => { const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth && [...d.querySelectorAll('.wf-track, .wf-took')].slice(0, 8).every((e) => { const b = e.getBoundingClientRect(); return b.left >= 0 && b.right <= innerWidth && b.width > 30; }); }))
     && (await accessible(page, 'waterfall ' + width)));
+  await page.keyboard.press('Escape');
+  await page.evaluate(() => Records.chooseTrees());
+  await show(page, 'records');
+  await until(async () => (await page.evaluate(() => Records.table?.data[0]?.cells.tree)) && ((await page.locator('#records tbody tr').first().click()) || true));
+  await verdict(`${width} pixels: a tree fits, axe finds nothing`, async () => (await until(async () => (await count(page, 'dialog .call-tree tbody tr')) > 1))
+    && (await page.evaluate(() => { const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth && document.querySelectorAll('dialog .frame').length > 1; }))
+    && (await accessible(page, 'tree ' + width)));
   await verdict('no error in it', () => noErrors(wrong));
   await page.close();
 }
