@@ -29,10 +29,10 @@ def drawn(one, most=None):
 
 
 print("== calls of records")
-one = call(MAIN, method="x.y.UiServiceApplication.main(String[])", **{"trace.id": "4bf9"}, thread="main", suspended=31790 * MS)
+one = call(MAIN, method="x.y.UiServiceApplication.main(String[])", **{"trace.id": "4bf9"}, thread="main", suspended=31790 * MS, statements=7)
 span = call(SPAN, "zorka", "orders/app1", service="orders", type="http", trace="4bf92f35", duration=40_250_000, **{"http.method": "GET", "http.url": "/orders/7"})
 for each in (one, span, call("0,1,1,,1,A.b", "zorka", "web1"), call("0,1000,1000,500,1,A.b", "zorka", "shop/web1", partial=1), call(MAIN, **{"web.method": "GET", "web.url": "/x", "title": "t"})):
-    print(each[1:9], each.partial, len(list(each.root.walk())))
+    print(each[1:10], each.partial, len(list(each.root.walk())))
 print([call(*fields) for fields in [("",), (7,), ("0,1,1,,1",), (MAIN, "mono")]], call(MAIN, duration="x"), call(MAIN, duration=-1), C.call(0, "profiler", "tree", "a", {}))
 
 print("== texts")

@@ -20,11 +20,11 @@ LEAST, LEAST_CALLER = 0.01, 0.1
 OTHERS = "others"
 NODE = re.compile(r"(\d{1,6}),(-?\d{0,19}),(-?\d{0,19}),(-?\d{0,19}),(\d{0,19}),(.+)")
 FORMS = {("profiler", "tree"): "trace.id", ("zorka", "tree"): "trace"}
-ONLY = {"tree", "partial", "duration", "suspended", "service", "type", "title", "method", "web.method", "web.url", "http.method", "http.url", "db.statement", "trace",
+ONLY = {"tree", "partial", "statements", "duration", "suspended", "service", "type", "title", "method", "web.method", "web.url", "http.method", "http.url", "db.statement", "trace",
         "trace.id", "thread"}
 
-Call = collections.namedtuple("Call", "source instance service operation start duration suspended trace thread partial root")
-Call.__doc__ = """A slow call. start, duration, suspended: ns; suspended: how long the runtime stood still in it, `None` if nobody knows. root: a Node."""
+Call = collections.namedtuple("Call", "source instance service operation start duration suspended trace thread statements partial root")
+Call.__doc__ = """A slow call. start, duration, suspended: ns; suspended: how long the runtime stood still in it, `None` if nobody knows. statements: of SQL. root: a Node."""
 
 
 class Node:
@@ -82,7 +82,7 @@ def call(at, source, kind, instance, fields):
     if not isinstance(suspended, int):
         suspended = None if root.stop is None else root.stop * MICRO
     return Call(source, instance, service, joined(text(fields, "type"), what), at, duration, suspended, text(fields, FORMS[source, kind], most=MOST_ID),
-                text(fields, "thread", most=MOST_NAME), bool(fields.get("partial")), root)
+                text(fields, "thread", most=MOST_NAME), fields.get("statements") or 0, bool(fields.get("partial")), root)
 
 
 def text_of(fields, name):
@@ -98,6 +98,7 @@ def summary(one, when):
     """A call in a line. when: its start in words."""
     digits = 0 if one.duration % MILLI == 0 else 2
     parts = [f"{one.duration / MILLI:.{digits}f} ms", None if one.suspended is None else f"stood still for {one.suspended / MILLI:.0f} ms",
+             one.statements and f"{one.statements} SQL statement{'' if one.statements == 1 else 's'}",
              one.trace and f"trace {one.trace}", one.thread and f"thread {one.thread}", one.instance, "its end was cut" if one.partial else ""]
     return f"{one.service} {one.operation} at {when}: {', '.join(filter(None, parts))}"
 

@@ -89,7 +89,7 @@ def line(one):
     """A call for programs."""
     return {"table": "tree", "time": at_text(one.start), "duration_ms": one.duration / MILLI, "suspended_ms": None if one.suspended is None else one.suspended / MILLI,
             "service": one.service, "operation": one.operation, "trace": one.trace or None, "thread": one.thread or None, "source": one.source, "instance": one.instance,
-            "partial": one.partial,
+            "statements": one.statements or None, "partial": one.partial,
             "tree": [{"depth": node.depth, "total_ms": call_tree.ms(node.total), "self_ms": call_tree.ms(node.own), "stop_ms": call_tree.ms(node.stop),
                       "executions": node.executions, "method": node.name} for node in one.root.walk()]}
 
