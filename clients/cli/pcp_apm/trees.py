@@ -13,6 +13,8 @@ from .trouble import Trouble
 MILLI = 1e6
 # Live, how many seconds trees are waited for: a window of the PMDA, and what it waits for names of methods.
 PATIENCE = 42.0
+# Seconds for what comes with the first one.
+BREATH = 1.0
 # Trees that are drawn, and methods, if -n does not say.
 MOST_TREES, MOST_SPOTS = 5, 20
 # Letters of the begin of a trace's id.
@@ -40,9 +42,8 @@ class Slow(Records):
     def enough(self, now, end, waiting):
         """The PMDA makes trees only while somebody reads them: the first one has to wait."""
         if self.calls:
-            # What comes with the first one.
             self.came = self.came or now
-            return super().enough(now, max(end, self.came + self.reader.interval), waiting)
+            return super().enough(now, self.came + min(BREATH, self.reader.interval), waiting)
         if not self.told and self.patience > 1:
             self.told = True
             print(f"pcp-apm: no tree yet: pmdaapm makes them from now on, of the slowest calls; waiting for one, {self.patience:.0f} s at most", file=sys.stderr, flush=True)
