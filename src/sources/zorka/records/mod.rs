@@ -9,6 +9,7 @@ mod tests;
 pub(crate) use self::attributes::Allowed;
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use self::attributes::{Role, public, push, push_id};
 use super::limits::{
@@ -18,13 +19,14 @@ use super::meter::{TraceContext, dialect, write_name};
 use super::metrics as m;
 use super::names::Names;
 use super::shape::{Counted, Shape, Top};
+use super::trees::{LEAST, Trees, tree};
 use super::wire::{
     Attribute, AttributeValue, Begin, ClassName, Dialect, Exception, FLAG_ERROR, FLAG_OVERFLOW,
     NONE, Record, TraceBody,
 };
 use crate::contract::{Peer, Record as EventRecord};
-use crate::events::TextWriter;
 use crate::events::flags::{ID, PARENT, POINT};
+use crate::events::{Batch, TextWriter};
 use crate::model::Stamp;
 
 /// Most nanoseconds between the clock of a span within another one and its place in that one, if
@@ -74,6 +76,49 @@ impl SpanRecords {
         }
         for exception in &spans.body.exceptions {
             self.exception(spans, exception, peer);
+        }
+    }
+
+    /// Keeps the trees of the slowest spans of the body that was told last, if somebody reads trees.
+    pub(crate) fn trees(
+        &mut self,
+        spans: &Spans<'_>,
+        now: Duration,
+        trees: &mut Trees,
+        peer: &mut Peer,
+    ) {
+        let Self { shape, name, .. } = self;
+        for span in shape.spans.iter().filter(|span| span.outer == NONE) {
+            let Some((record, begin)) = spans.at(span) else { continue };
+            let Some(ticket) = trees.offer(now, record.duration) else { continue };
+            let Some(tree) = tree(&spans.body.records, span, spans.context.copies) else {
+                continue;
+            };
+            let text = tree.text(trees.size(), LEAST, false, |method| {
+                write_name(name, method, false, spans.names);
+                name.clone()
+            });
+            let partial = record.flags & FLAG_OVERFLOW != 0;
+            peer.add(m::TREES_PARTIAL, partial.into());
+            let mut batch = Batch::default();
+            let flags = POINT | if begin.id == 0 { 0 } else { PARENT };
+            batch.record(spans.time(&shape.spans, span), flags);
+            let mut to = peer.newest(&mut batch);
+            // It is a child of its span.
+            ids(&mut to, 0, begin.id);
+            ids(&mut to, begin.id, 0);
+            spans.common(&mut to, begin);
+            write_name(name, record.method, false, spans.names);
+            to.write(m::P_METHOD, |text| push(text, name.as_bytes(), RECORD_NAME));
+            to.write(m::P_SERVICE, |text| push(text, spans.service.as_bytes(), RECORD_VALUE));
+            to.number(m::P_DURATION, record.duration);
+            to.number(m::P_CALLS, record.calls);
+            let error = record.flags & FLAG_ERROR != 0 || record.exceptions > 0;
+            to.positive(m::P_ERROR, error.into());
+            to.text(m::P_TREE, &text.text);
+            to.number(m::P_NODES, text.nodes as u64);
+            to.positive(m::P_PARTIAL, partial.into());
+            trees.keep(ticket, batch, peer);
         }
     }
 
