@@ -90,7 +90,8 @@ class Reader:
     def __init__(self, context, options):
         self.context, self.archive, self.total = context, context.type == c.PM_CONTEXT_ARCHIVE, False
         interval = options.pmGetOptionInterval()
-        self.interval = float(interval) if interval else 2.0
+        # patient: nobody has said for how long.
+        self.interval, self.patient = float(interval) if interval else 2.0, not interval
         self.start, self.finish = options.pmGetOptionOrigin() or options.pmGetOptionStart(), options.pmGetOptionFinish()
         # Of an archive: the time of the rates that were asked for, if there are any.
         self.span, self.rates = None, False
