@@ -5,7 +5,6 @@ import sys
 import time
 
 from pcp import pmapi
-import cpmapi as c
 
 from . import results
 from .events import Events
