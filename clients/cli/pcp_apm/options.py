@@ -16,6 +16,7 @@ COMMANDS = [
     ("traces [PATTERN]", "traces through the services that match, the slowest first; --failed: those that failed"),
     ("trace ID", "one trace through all services as a tree, with times and errors; the begin of the id will do"),
     ("events [SOURCE.KIND ...]", "event records as lines of JSON"),
+    ("export [SOURCE.KIND ...]", "event records to OpenTelemetry and others: export --help"),
     ("top", "services, runtimes, agents, methods and stacks on a terminal, until q is pressed"),
     ("page [FILE]", "the address of a page with charts for a browser, live or of an archive; with FILE, a copy of it"),
 ]

@@ -3,6 +3,8 @@
 //! Data flows one way: [`read`] gives [`model::Record`]s, [`meaning`] says what they mean as spans and
 //! instants, and each format writes those.
 
+use std::io::Write;
+
 pub mod command;
 pub mod meaning;
 pub mod model;
@@ -10,3 +12,9 @@ pub mod otlp;
 pub mod proto;
 pub mod read;
 pub mod sink;
+
+/// A line for who started the program.
+pub(crate) fn say(text: &str) {
+    // There is nobody to tell if nobody listens.
+    let _ = writeln!(std::io::stderr(), "pmdaapm-export: {text}");
+}

@@ -8,12 +8,16 @@ use super::options::Options;
 use crate::otlp::{Choice, Endpoint, Journal, Layout, Otlp, Patience, Said};
 use crate::sink::Sink;
 
+/// A format, and its place as it was asked for.
+pub(super) type Placed = (String, Box<dyn Sink>);
+
 /// All sinks. `shift`: ns that are added to all times.
-pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Box<dyn Sink>>, String> {
-    let mut found: Vec<Box<dyn Sink>> = Vec::new();
+pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Placed>, String> {
+    let mut found: Vec<Placed> = Vec::new();
     let choice = Choice { all: options.all, shift };
     for place in targets(options) {
-        found.push(Box::new(otlp(options, &place, choice)?));
+        let sink = otlp(options, &place, choice)?;
+        found.push((if place.is_empty() { "OTLP".to_owned() } else { place }, Box::new(sink)));
     }
     Ok(found)
 }
