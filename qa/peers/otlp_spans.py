@@ -146,7 +146,7 @@ def records(lines, name):
     for trace, p, at in exceptions:
         events = [e for e in all_spans.get((trace, p.get("span")), {}).get("events", ()) if e["name"] == "exception" and int(e["timeUnixNano"]) == at]
         said = [attributes(e) for e in events]
-        if [(s["exception.type"], s["exception.message"]) for s in said] != [(p["class"], p["message"])]:
+        if [(s["exception.type"], s["exception.message"]) for s in said] != [(p["exception.class"], p["exception.message"])]:
             wrong.append(f"exception {p} is {said}")
     wrong += [f"{span['name']} is of no record" for span in left.values()]
     print("\n".join(wrong[:5]) or f"{number} spans and {len(exceptions)} exceptions are those of the records")

@@ -10,6 +10,8 @@ mod hold;
 mod journal;
 mod post;
 mod span;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use batch::Form;
