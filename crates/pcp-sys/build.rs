@@ -15,7 +15,7 @@ mod bindings {
         pmdaRehash|pmdaInstance|pmdaLabel|pmdaText|pmdaAddLabels|pmdaTree.*|pmdaCacheOp|pmdaCacheStore|pmdaCacheLookup|\
         __pmdaMainPDU|__pmdaInFd|pmExtractValue|\
         pmNewContext|pmUseContext|pmDestroyContext|pmReconnectContext|pmGetContextHostName_r|pmLookupName|pmNameID|\
-        pmGetChildrenStatus|pmLookupDesc|pmFetch|pmFreeResult|pmStore|pmGetInDom|pmGetInDomArchive|pmGetInstancesLabels|\
+        pmGetChildrenStatus|pmLookupDesc|pmFetch|pmFetchArchive|pmFreeResult|pmStore|pmGetInDom|pmGetInDomArchive|pmGetInstancesLabels|\
         pmFreeLabelSets|pmSetMode|pmGetArchiveLabel|pmGetArchiveEnd|pmParseTimeWindow|pmParseInterval|pmNewZone|pmNewContextZone";
     const TYPES: &str = "pmda.*|pmDesc|pmID|pmInDom|pmUnits|pmResult|pmResult_v2|pmValueSet|pmValueBlock|pmAtomValue|\
         pmLabelSet|pmLabel|pmLogLabel|pmInResult|pmProfile|pmLongOptions";

@@ -5,13 +5,18 @@
 
 use std::io::Write;
 
+pub mod chrome;
 pub mod command;
 pub mod meaning;
 pub mod model;
 pub mod otlp;
+pub mod perfetto;
+pub mod profile;
 pub mod proto;
 pub mod read;
 pub mod sink;
+pub mod timeline;
+pub mod tree;
 
 /// A line for who started the program.
 pub(crate) fn say(text: &str) {

@@ -47,6 +47,11 @@ impl Proto {
         self.bytes.extend_from_slice(&of.bytes);
     }
 
+    /// Fields that were encoded before, as they are.
+    pub fn encoded(&mut self, fields: &[u8]) {
+        self.bytes.extend_from_slice(fields);
+    }
+
     /// `uint32`, `uint64`, an enumeration.
     pub fn uint(&mut self, field: u32, value: u64) {
         self.tag(field, VARINT);

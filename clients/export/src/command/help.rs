@@ -12,6 +12,10 @@ Where to (several at once)
                           /v1/traces is appended. A FILE has JSON, or protobuf if its name ends with .pb;
                           - is the standard output
                           [default: OTEL_EXPORTER_OTLP_ENDPOINT if nothing else is asked for]
+  --perfetto FILE         a trace for ui.perfetto.dev; live with -f it can be opened while it grows
+  --chrome FILE           the same as Chrome's JSON; the name should end with .trace.json
+  --pprof FILE|URL        stacks with their time, without records: for go tool pprof, or sent to Pyroscope
+  --speedscope FILE       the same for speedscope.app
 From where
   -h, --host HOST         pmcd of this host [default: this host]
   -a, --archive ARCHIVE   an archive of pmlogger
@@ -19,8 +23,10 @@ From where
                           the part of an archive, as in PCPIntro(1)
   -Z, --timezone ZONE     -z, --hostzone  the time zone of those
   -f, --follow            live: goes on until it is interrupted
-  -t, --interval TIME     live: between two looks [default: 1 second]
-  --lines FILE            lines of `pcp apm events`; - is the standard input
+  -t, --interval TIME     live: between two looks [default: 1 second]; of stacks the time of the profile
+                          [default: 2 seconds, with -f 10 seconds]
+  --total                 of stacks all that was counted
+  --lines FILE            lines of `pcp apm events`, for stacks of `pcp apm folded`; - is the standard input
 Which
   -x, --filter EXPRESSION live: only records for which it holds
   --trace ID              only this trace; its begin will do

@@ -3,6 +3,7 @@
 mod choose;
 mod help;
 mod options;
+mod profiles;
 mod sinks;
 
 use std::ffi::OsString;
@@ -37,14 +38,21 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(e) => return fail(&format!("{e} (pcp apm export --help)"), 2),
     };
-    if let Err(e) = sinks::check(&options) {
+    if !options.is_profile()
+        && let Err(e) = sinks::check(&options)
+    {
         return fail(&e, 2);
     }
     if options.check {
         return ExitCode::SUCCESS;
     }
     pmda::client::at_end(crate::read::end_flag());
-    match Flow::new(&options).and_then(|flow| flow.run(&options)) {
+    let done = if options.is_profile() {
+        profiles::run(&options)
+    } else {
+        Flow::new(&options).and_then(|flow| flow.run(&options))
+    };
+    match done {
         Ok(summary) if summary.rejected == 0 => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
         Err(e) => fail(&e, 1),

@@ -19,6 +19,12 @@ const MOST_FILE: u64 = 1 << 20;
 pub(super) struct Options {
     /// Where to.
     pub(super) otlp: Vec<String>,
+    pub(super) perfetto: Vec<String>,
+    pub(super) chrome: Vec<String>,
+    pub(super) pprof: Vec<String>,
+    pub(super) speedscope: Vec<String>,
+    /// Of stacks all that was counted.
+    pub(super) total: bool,
     pub(super) json: bool,
     pub(super) headers: Vec<(String, String)>,
     pub(super) compression: Option<String>,
@@ -81,6 +87,11 @@ impl Options {
         while let Some(argument) = parser.next().map_err(wrong)? {
             match argument {
                 Arg::Long("otlp") => found.otlp.push(value(&mut parser)?),
+                Arg::Long("perfetto") => found.perfetto.push(value(&mut parser)?),
+                Arg::Long("chrome") => found.chrome.push(value(&mut parser)?),
+                Arg::Long("pprof") => found.pprof.push(value(&mut parser)?),
+                Arg::Long("speedscope") => found.speedscope.push(value(&mut parser)?),
+                Arg::Long("total") => found.total = true,
                 Arg::Long("json") => found.json = true,
                 Arg::Long("header") => {
                     let pair = value(&mut parser)?;
@@ -195,7 +206,8 @@ impl Options {
         all(!live && self.filter.is_some(), "--filter", "live only: --trace and --service always")?;
         all(!live && self.follow, "--follow", "live only")?;
         all(!live && self.interval.is_some(), "--interval", "live only")?;
-        all(live && !self.follow && self.interval.is_some(), "--interval", "with --follow only")?;
+        let once = live && !self.follow && !self.is_profile();
+        all(once && self.interval.is_some(), "--interval", "with --follow or profiles only")?;
         let times = self.times.iter().any(Option::is_some) || self.zone.is_some();
         all(self.archive.is_none() && times, "-S, -T, -A, -O, -z and -Z", "with an archive only")?;
         all(live && self.shift, "--shift", "with an archive or with lines only")?;
@@ -204,7 +216,42 @@ impl Options {
             "--shift",
             "with a file, which is read twice",
         )?;
-        all(self.lines.is_some() && !self.kinds.is_empty(), "SOURCE.KIND", "with PCP only")
+        all(self.lines.is_some() && !self.kinds.is_empty(), "SOURCE.KIND", "with PCP only")?;
+        self.sound_profile()
+    }
+
+    /// That profiles are asked for alone, with options of theirs.
+    fn sound_profile(&self) -> Result<(), String> {
+        let live = self.archive.is_none() && self.lines.is_none();
+        let profile = self.is_profile();
+        let all = |given: bool, what: &str| if given { Err(what.to_owned()) } else { Ok(()) };
+        all(!profile && self.total, "--total works with --pprof and --speedscope only")?;
+        let records = [&self.otlp, &self.perfetto, &self.chrome].iter().any(|to| !to.is_empty());
+        all(profile && records, "--pprof and --speedscope are of stacks: export records apart")?;
+        let chosen = self.trace.is_some() || self.filter.is_some() || self.all || self.shift;
+        all(
+            profile && (chosen || !self.kinds.is_empty()),
+            "--trace, --filter, --all, --shift and SOURCE.KIND are for records",
+        )?;
+        all(!live && self.total, "--total works live only")?;
+        all(self.total && self.interval.is_some(), "one of --total and --interval")?;
+        all(
+            profile && self.lines.is_some() && self.service.is_some(),
+            "--service works with PCP only",
+        )?;
+        let files = self.speedscope.iter().chain(&self.pprof).any(|to| !is_url(to));
+        all(
+            profile && self.follow && (files || self.total),
+            "--follow of stacks works with --pprof URL only",
+        )?;
+        all(self.speedscope.iter().any(|to| is_url(to)), "--speedscope takes a file")?;
+        let urls = self.perfetto.iter().chain(&self.chrome).any(|to| is_url(to));
+        all(urls, "--perfetto and --chrome take files")
+    }
+
+    /// Whether stacks are asked for, not records.
+    pub(super) fn is_profile(&self) -> bool {
+        !self.pprof.is_empty() || !self.speedscope.is_empty()
     }
 
     /// Where records come from, if it is not a file with lines.
@@ -219,6 +266,11 @@ impl Options {
     pub(super) fn is_service(&self) -> bool {
         self.config.is_some()
     }
+}
+
+/// Whether something is sent there.
+pub(super) fn is_url(to: &str) -> bool {
+    to.contains("://")
 }
 
 /// The value of an option.
@@ -267,6 +319,12 @@ mod tests {
             &["--lines", "-", "--shift"],
             &["--lines", "f", "zorka"],
             &["-t", "2"],
+            &["--total"],
+            &["--pprof", "a", "--perfetto", "b"],
+            &["--pprof", "a", "-f"],
+            &["--pprof", "a", "zorka"],
+            &["--speedscope", "http://a"],
+            &["--pprof", "a", "-a", "x", "--total"],
             &["--header", "x"],
             &["--unknown"],
             &["-f", "-t", "soon"],

@@ -4,9 +4,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::options::Options;
+use super::options::{Options, is_url};
+use crate::chrome::Chrome;
 use crate::otlp::{Choice, Endpoint, Journal, Layout, Otlp, Patience, Said};
+use crate::perfetto::Perfetto;
 use crate::sink::Sink;
+use crate::timeline::Timeline;
 
 /// A format, and its place as it was asked for.
 pub(super) type Placed = (String, Box<dyn Sink>);
@@ -19,24 +22,29 @@ pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Placed>, String
         let sink = otlp(options, &place, choice)?;
         found.push((if place.is_empty() { "OTLP".to_owned() } else { place }, Box::new(sink)));
     }
+    for to in &options.perfetto {
+        let file = create(to).map_err(|e| format!("{to}: {e}"))?;
+        found.push((to.clone(), Box::new(Timeline::new(Perfetto::new(file)))));
+    }
+    for to in &options.chrome {
+        let file = create(to).map_err(|e| format!("{to}: {e}"))?;
+        found.push((to.clone(), Box::new(Timeline::new(Chrome::new(file)))));
+    }
     Ok(found)
 }
 
 /// Where OTLP goes to; `""`: as the environment says.
 fn targets(options: &Options) -> Vec<String> {
-    if options.otlp.is_empty() { vec![String::new()] } else { options.otlp.clone() }
+    let others = !options.perfetto.is_empty() || !options.chrome.is_empty();
+    if options.otlp.is_empty() && !others { vec![String::new()] } else { options.otlp.clone() }
 }
 
 /// Checks what can be checked without a file or a receiver.
 pub(super) fn check(options: &Options) -> Result<(), String> {
     targets(options)
         .iter()
-        .filter(|to| is_url(to))
+        .filter(|to| to.is_empty() || is_url(to))
         .try_for_each(|to| endpoint(options, to).map(drop))
-}
-
-fn is_url(to: &str) -> bool {
-    to.is_empty() || to.contains("://")
 }
 
 fn endpoint(options: &Options, to: &str) -> Result<Endpoint, String> {
@@ -50,7 +58,7 @@ fn endpoint(options: &Options, to: &str) -> Result<Endpoint, String> {
 }
 
 fn otlp(options: &Options, to: &str, choice: Choice) -> Result<Otlp, String> {
-    if is_url(to) {
+    if to.is_empty() || is_url(to) {
         let patience = if options.is_service() { Patience::Always } else { Patience::Tries };
         let journal = match &options.state {
             Some(path) => {
@@ -75,30 +83,20 @@ fn otlp(options: &Options, to: &str, choice: Choice) -> Result<Otlp, String> {
     Otlp::file(file, layout, choice).map_err(|e| format!("{to}: {e}"))
 }
 
-/// A file to write; `-` is the standard output.
+/// A file to write; `-` is the standard output. One whose name ends with `.gz` is packed.
 pub(super) fn create(to: &str) -> io::Result<Box<dyn Write>> {
-    if to == "-" {
-        return Ok(Box::new(BufWriter::new(io::stdout())));
+    if to.ends_with(".gz") {
+        // It is whole when it is dropped.
+        let file = BufWriter::new(File::create(Path::new(to))?);
+        return Ok(Box::new(flate2::write::GzEncoder::new(file, flate2::Compression::default())));
     }
-    let file = BufWriter::new(File::create(Path::new(to))?);
-    Ok(if to.ends_with(".gz") { Box::new(Packed::new(file)) } else { Box::new(file) })
+    plain(to)
 }
 
-/// gzip that is whole at the end.
-struct Packed(Option<flate2::write::GzEncoder<BufWriter<File>>>);
-
-impl Packed {
-    fn new(file: BufWriter<File>) -> Self {
-        Self(Some(flate2::write::GzEncoder::new(file, flate2::Compression::default())))
-    }
-}
-
-impl Write for Packed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.as_mut().map_or(Ok(bytes.len()), |packed| packed.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.as_mut().map_or(Ok(()), Write::flush)
-    }
+/// The same without packing.
+pub(super) fn plain(to: &str) -> io::Result<Box<dyn Write>> {
+    Ok(match to {
+        "-" => Box::new(BufWriter::new(io::stdout())),
+        to => Box::new(BufWriter::new(File::create(Path::new(to))?)),
+    })
 }

@@ -1,6 +1,6 @@
 //! A record as a span or an instant.
 
-use crate::model::{Anchor, Record, Value};
+use crate::model::{Anchor, Record};
 
 /// Which side of a call a span is. The numbers are OTLP's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +32,9 @@ impl<'r> Item<'r> {
     /// What a record says of time.
     #[must_use]
     pub fn new(record: &'r Record) -> Self {
-        let of = &record.origin.of;
-        let named = of.length.iter().find_map(|name| record.get(name).and_then(Value::unsigned));
         let (anchor, length) = match record.paired {
             Some(length) => (Anchor::Start, Some(length)),
-            None => (of.time, named),
+            None => (record.origin.of.time, record.length()),
         };
         // No real length is beyond this, and no receiver takes one.
         let length = length.map(|length| length.min(i64::MAX.unsigned_abs()));

@@ -2,20 +2,23 @@
 
 use std::borrow::Cow;
 
-/// The names and values of a text. A value with a blank, a quote or `=` is in double quotes, with `\"` and `\\`.
-/// Values of archives that were made before there were quotes reach to the next ` NAME=`.
-pub(super) fn pairs(text: &str) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+/// The names and values of a text. A name or value with a blank, a quote or `=` is in double quotes, with `\"` and
+/// `\\`. Values of archives that were made before there were quotes reach to the next ` NAME=`.
+pub(super) fn pairs(text: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
     let mut rest = text.trim_start();
     std::iter::from_fn(move || {
-        let (name, behind) = rest.split_once('=')?;
-        let (value, next) = quoted(behind).unwrap_or_else(|| bare(behind));
+        let (name, behind) = quoted(rest, '=').or_else(|| {
+            let (name, behind) = rest.split_once('=')?;
+            Some((Cow::Borrowed(name), behind))
+        })?;
+        let (value, next) = quoted(behind, ' ').unwrap_or_else(|| bare(behind));
         rest = next;
         Some((name, value))
     })
 }
 
-/// A value in quotes, and what comes behind it.
-fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
+/// A text in quotes that ends with `end` or as all does, and what comes behind it.
+fn quoted(text: &str, end: char) -> Option<(Cow<'_, str>, &str)> {
     let inner = text.strip_prefix('"')?;
     let mut value = String::new();
     let mut letters = inner.char_indices();
@@ -23,15 +26,10 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
         match letter {
             '"' => {
                 let behind = inner.get(at + 1..)?;
-                let whole = behind.is_empty() || behind.starts_with(' ');
-                return whole.then(|| (Cow::Owned(value), behind.trim_start()));
+                let last = behind.is_empty().then_some(behind);
+                return Some((Cow::Owned(value), behind.strip_prefix(end).or(last)?));
             }
-            '\\' => value.push(match letters.next()?.1 {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                other => other,
-            }),
+            '\\' => value.push(letters.next()?.1),
             other => value.push(other),
         }
     }
@@ -63,22 +61,22 @@ fn named(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Vec<(&str, String)> {
-        pairs(text).map(|(name, value)| (name, value.into_owned())).collect()
+    fn read(text: &str) -> Vec<(String, String)> {
+        pairs(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
     }
 
     #[test]
     fn values_with_quotes_are_whole() {
-        let found = read(r#"a=1 b="x y=z \"q\" \\" c="" d=e"#);
-        let values: Vec<&str> = found.iter().map(|(_, value)| &**value).collect();
-        assert_eq!(values, ["1", r#"x y=z "q" \"#, "", "e"]);
-        assert_eq!(found.iter().map(|(name, _)| *name).collect::<String>(), "abcd");
+        let found = read(r#"a=1 b="x y=z \"q\" \\" "c d"="" e=f"#);
+        let expected = [("a", "1"), ("b", r#"x y=z "q" \"#), ("c d", ""), ("e", "f")];
+        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]
     fn values_of_before_reach_to_the_next_name() {
         let found = read("local.host=web 1 app=a = b");
-        assert_eq!(found, [("local.host", "web 1".to_owned()), ("app", "a = b".to_owned())]);
+        let expected = [("local.host", "web 1"), ("app", "a = b")];
+        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]

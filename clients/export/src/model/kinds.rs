@@ -25,6 +25,9 @@ pub struct Kind {
     /// Parameters in ns; the first that a record has is its length.
     #[serde(default)]
     pub length: Vec<Box<str>>,
+    /// Those of records whose parameter `type` is this one.
+    #[serde(default)]
+    pub types: BTreeMap<Box<str>, Vec<Box<str>>>,
 }
 
 static TABLE: LazyLock<BTreeMap<Box<str>, Kind>> =
@@ -34,7 +37,11 @@ impl Kind {
     /// The kind `SOURCE.KIND`. One that is not known happens at an instant.
     #[must_use]
     pub fn of(name: &str) -> Self {
-        TABLE.get(name).cloned().unwrap_or(Self { time: Anchor::At, length: Vec::new() })
+        TABLE.get(name).cloned().unwrap_or(Self {
+            time: Anchor::At,
+            length: Vec::new(),
+            types: BTreeMap::new(),
+        })
     }
 }
 

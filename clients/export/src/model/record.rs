@@ -116,6 +116,17 @@ impl Record {
         names.iter().map(|name| self.text(name)).find(|text| !text.is_empty())
     }
 
+    /// Its length in ns, if its kind has one.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
+        let of = &self.origin.of;
+        let special = if of.types.is_empty() { None } else { of.types.get(&*self.text("type")) };
+        special
+            .unwrap_or(&of.length)
+            .iter()
+            .find_map(|name| self.get(name).and_then(Value::unsigned))
+    }
+
     /// Whether a parameter says yes.
     #[must_use]
     pub fn says(&self, name: &str) -> bool {

@@ -12,7 +12,6 @@ mod post;
 mod span;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 pub use batch::Form;
 pub use build::{Choice, Otlp};

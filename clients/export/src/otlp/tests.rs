@@ -164,6 +164,29 @@ fn waits_for_locks_are_events_of_their_thread() {
 }
 
 #[test]
+fn trees_are_spans_below_their_call() {
+    let of = [("duration", "10"), ("thread", "main")];
+    let call = record("profiler.call", "a/b/c", 100, &of);
+    let text = "0,10000,1000,,1,R.r 1,3000,1000,5,2,A.a 2,2000,2000,,7,B.b 1,6000,6000,0,1,C.c";
+    let tree = record("profiler.tree", "a/b/c", 100, &[of[0], of[1], ("tree", text)]);
+    let spans = sent(true, &[call, tree]);
+    let by_name = |name: &str| spans.iter().find(|span| span["name"] == name).expect("a span");
+    let call = spans.iter().find(|span| attribute(span, "apm.record").is_some()).expect("a call");
+    let parents = [("C.c", call), ("A.a", call), ("B.b", by_name("A.a"))];
+    for (name, parent) in parents {
+        let span = by_name(name);
+        assert_eq!(
+            (&span["parentSpanId"], &span["traceId"]),
+            (&parent["spanId"], &call["traceId"])
+        );
+        assert_eq!(attribute(span, "apm.synthetic").expect("a mark")["boolValue"], true);
+    }
+    assert_eq!(by_name("A.a")["startTimeUnixNano"], "106000000");
+    assert_eq!(attribute(by_name("A.a"), "apm.self").expect("a time")["intValue"], "1000000");
+    assert_eq!(spans.len(), 4);
+}
+
+#[test]
 fn missed_records_are_seen() {
     let mut loss = record("zorka.span", "a", 100, &[]);
     loss.missed = 17;

@@ -196,13 +196,22 @@ impl Context {
         let mut result = ptr::null_mut();
         // SAFETY: pmFetch(3): so many ids; the result is to be freed with pmFreeResult(3).
         let code = unsafe { sys::pmFetch(number, metrics.as_mut_ptr(), &raw mut result) };
-        if code == sys::PM_ERR_EOL {
-            return Ok(None);
-        }
-        status(code)?;
-        let result = ptr::NonNull::new(result).ok_or(Error::GENERIC)?;
         // SAFETY: as it says.
-        Ok(Some(unsafe { Fetched::new(result) }))
+        unsafe { fetched(code, result) }
+    }
+
+    /// The next record of an archive with all that was logged in it, also one that says that there was no logger;
+    /// `None`: there is no more.
+    ///
+    /// # Errors
+    /// libpcp's.
+    pub fn next_record(&self) -> Result<Option<Fetched>, Error> {
+        self.here()?;
+        let mut result = ptr::null_mut();
+        // SAFETY: pmFetchArchive(3): the result is to be freed with pmFreeResult(3).
+        let code = unsafe { sys::pmFetchArchive(&raw mut result) };
+        // SAFETY: as it says.
+        unsafe { fetched(code, result) }
     }
 
     /// Where the next fetch of an archive begins, in ns since 1970.
@@ -264,6 +273,20 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Context({})", self.handle)
     }
+}
+
+/// What a fetch brought; `None`: the end of the archive.
+///
+/// # Safety
+/// `result` must be that of the fetch, which nobody else frees.
+unsafe fn fetched(code: c_int, result: *mut sys::pmResult) -> Result<Option<Fetched>, Error> {
+    if code == sys::PM_ERR_EOL {
+        return Ok(None);
+    }
+    status(code)?;
+    let result = ptr::NonNull::new(result).ok_or(Error::GENERIC)?;
+    // SAFETY: as it says.
+    Ok(Some(unsafe { Fetched::new(result) }))
 }
 
 /// A status that is no error.

@@ -48,20 +48,36 @@ impl Fetched {
         self.result().numpmid == 0
     }
 
-    /// The values of the `place`th metric that was asked for, and their instances.
-    ///
-    /// # Errors
-    /// There are none for the reason that it gives.
-    pub fn values(&self, place: usize) -> Result<Values<'_>, Error> {
+    /// The place of a metric, of which a record of an archive has some.
+    #[must_use]
+    pub fn place(&self, metric: u32) -> Option<usize> {
+        let all = usize::try_from(self.result().numpmid).unwrap_or_default();
+        (0..all).find(|place| {
+            // SAFETY: each points to a set.
+            self.set(*place).is_some_and(|set| unsafe { (*set).pmid } == metric)
+        })
+    }
+
+    fn set(&self, place: usize) -> Option<*const sys::pmValueSet> {
         let all = usize::try_from(self.result().numpmid).unwrap_or_default();
         if place >= all {
-            return Ok(Values { next: std::ptr::null(), left: 0, format: 0, of: PhantomData });
+            return None;
         }
         let sets = (&raw const self.result().vset).cast::<*const sys::pmValueSet>();
         // SAFETY: pmFetch(3): there are `numpmid` of them.
         let set = unsafe { sets.add(place) };
         // SAFETY: as above.
-        let set = unsafe { set.read() };
+        Some(unsafe { set.read() })
+    }
+
+    /// The values of the `place`th metric that was asked for, and their instances.
+    ///
+    /// # Errors
+    /// There are none for the reason that it gives.
+    pub fn values(&self, place: usize) -> Result<Values<'_>, Error> {
+        let Some(set) = self.set(place) else {
+            return Ok(Values { next: std::ptr::null(), left: 0, format: 0, of: PhantomData });
+        };
         // SAFETY: each points to a set.
         let head = unsafe { &*set };
         if let Some(error) = Error::of_status(head.numval) {
