@@ -196,7 +196,7 @@ impl Pcp {
         if self.begun.as_ref().is_none_or(|begun| begun.at == 0) {
             return Err(self.said(&error));
         }
-        eprintln!("pmdaapm-export: {}, waits for pmcd", self.said(&error));
+        crate::say(&format!("{}, waits for pmcd", self.said(&error)));
         loop {
             std::thread::sleep(RETRY);
             if super::stopped() {
@@ -266,7 +266,7 @@ impl Pcp {
         if kinds.len() == self.streams.len() {
             return Err(Failed::Damaged(line));
         }
-        eprintln!("pmdaapm-export: {line}");
+        crate::say(&line);
         Ok(())
     }
 
