@@ -2,6 +2,7 @@
 """Whether exports say what was recorded, by decoders of their own: standard library only.
 
   export_facts.py traces EVENTS PFTRACE CHROME     lines of `pcp apm events`
+  export_facts.py reader EVENTS ROWS               lines of JSON: process, category, ts, dur of Perfetto's own reader
   export_facts.py profiles FOLDED PPROF SPEEDSCOPE lines of `pcp apm folded`
   export_facts.py archive FOLDER EXPORT            windows of archive_rates.py's archive, whose every value is known
 Prints what was compared, and what differs on standard error; exit status 1 if something does.
@@ -200,6 +201,16 @@ def traces(events, pftrace, trace):
     print(f"{sum(expected.values())} slices and instants, {sum(counters.values())} values, {missed} missed, {arrows} arrows")
 
 
+def reader(events, path):
+    expected, found = said(events)[0], collections.Counter()
+    for row in map(json.loads, open(path, encoding="utf-8")):
+        if row["category"] not in ("missed", "call tree"):
+            found[row["process"], row["category"], int(row["ts"]), int(row["dur"])] += 1
+    # It has no instants: they are slices of no length.
+    alike("the reader", found, collections.Counter((*of, length or 0) for *of, length in expected.elements()))
+    print(f"{sum(found.values())} slices and instants")
+
+
 # --- profiles
 
 def packed(data):
@@ -267,6 +278,6 @@ def archive(folder, program):
     print(f"{number} values of windows")
 
 
-{"traces": traces, "profiles": profiles, "archive": archive}[sys.argv[1]](*sys.argv[2:])
+{"traces": traces, "reader": reader, "profiles": profiles, "archive": archive}[sys.argv[1]](*sys.argv[2:])
 print("\n".join(wrong[:20]), file=sys.stderr)
 sys.exit(bool(wrong))
