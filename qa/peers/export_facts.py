@@ -57,7 +57,8 @@ def said(path):
             counters.update((process, name, at, float(value)) for name, value in p.items() if isinstance(value, (int, float)))
             continue
         of = KINDS.get(kind, {"time": "at"})
-        length = next((p[name] for name in lengths(of, p) if name in p), None)
+        lengths = of.get("types", {}).get(p.get("type"), of.get("length", []))
+        length = next((p[name] for name in lengths if name in p), None)
         key = None
         if kind == "lttng.record":
             key = process, p["event"].rpartition("_")[0], p.get("ctx.vtid", p.get("cpu")), p.get("stream")
@@ -72,12 +73,6 @@ def said(path):
             found[process, kind, at - (length or 0) if of["time"] == "end" else at, length] += 1
     found.update((process, kind, at, None) for rest in waiting.values() for at, kind, process in rest)
     return found, counters, missed
-
-
-def lengths(of, p):
-    """Names of the parameters that may be the length: they depend on the type of some kinds."""
-    names = of.get("length", [])
-    return names if isinstance(names, list) else names.get(p.get("type"), names.get("", []))
 
 
 # --- protobuf
