@@ -1,5 +1,7 @@
 //! Whether files say what the records say: read by readers that have nothing in common with the writers.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::type_complexity, reason = "a test")]
+
 mod profiles;
 mod trace;
 mod wire;
