@@ -89,6 +89,17 @@ pub(super) const TREE_ROOT: usize = 64 << 10;
 pub(super) const TREE_PEER: usize = 1 << 20;
 /// Slow calls of one pod that have come before the end of their root.
 pub(super) const TREE_CALLS: usize = 32;
+/// Shortest call whose record waits for the pauses that may have fallen into it, in milliseconds: those of shorter
+/// ones, of which there are many, have the pauses that are known when they come.
+pub(super) const SUSPENDED_MS: u64 = 100;
+/// Calls of one pod that pauses may have fallen into which are not known yet; 64 KiB.
+pub(super) const OPEN_CALLS: usize = 4096;
+/// Values of the stream `sql` of one pod whose texts are kept while somebody reads trees, and their bytes.
+pub(super) const STATEMENTS: usize = 1024;
+/// See [`STATEMENTS`].
+pub(super) const STATEMENT_BYTES: usize = 256 << 10;
+/// Bytes of such a text.
+pub(super) const STATEMENT: usize = 4096;
 /// Pauses of one pod that are kept, to tell which part of a call they were: 96 KiB. A real pod has 500 in the first
 /// 95 s, and far fewer later.
 pub(super) const PAUSES: usize = 4096;

@@ -56,7 +56,6 @@ peer_metrics! {
     FLUSHES 36 "flushes" U64 Counter Count Cell "Requests to acknowledge" "Six or seven every 5 s, or every 10 s from some agents whose application is idle: the heartbeat.";
     TRUNCATED 37 "dictionary.refused" U64 Instant Count Cell "Words refused because of limits" "What uses them is shown as # and their number. Of this connection.";
     NAMELESS 38 "call.nameless" U64 Counter Count Cell "Records of calls without all names" "Records of event.call with # and a number in place of a name, because it did not come within 11 s or before the connection ended, or because no more calls could wait for names: 64 MiB of one pod, 128 MiB of all.";
-    SUSPENDED 39 "call.suspended" U64 Counter Nanoseconds Cell "Time of calls in which the JVM stood still" "The part of the durations of finished calls that pauses (apm.profiler.suspend) fell into: of several calls at once a pause counts in each. A pause is known with the next one, and counts then in the calls of the last minutes.";
     ERROR_CORRUPT 40 "error.corrupt" U64 Counter Count Cell "Files of streams that could not be read to their end" "The rest of the file was counted and passed over; the next rotation mends it.";
     ERROR_TORN 41 "error.torn" U64 Counter Count Cell "Files of streams that ended within a record" "As it happens when a connection breaks.";
     ERROR_PROTOCOL 42 "error.protocol" U64 Counter Count Cell "Connections closed because of what the agent sent" "Unknown commands or handles, fields that are too long. The log says more.";
@@ -64,6 +63,7 @@ peer_metrics! {
     TREES 44 "tree.kept" U64 Counter Count Cell "Records of event.tree" "Calls that were among the slowest of their service in a window of 30 s, while somebody read event.tree or with trees.always.";
     TREES_PARTIAL 45 "tree.partial" U64 Counter Count Cell "Trees that lack the end of their call" "Those of tree.kept of whose calls not all was kept: more than 64 KiB of the trace of one call, 1 MiB of the open calls of one pod, 16 MiB of all. What is not known is in others.";
     TREES_DROPPED 46 "tree.dropped" U64 Counter Count Cell "Trees that were not made" "Calls that were among the slowest when the agent began its dictionary anew, so that their methods had no names any more.";
+    SUSPENDED 47 "call.suspended" U64 Counter Nanoseconds Cell "Time of calls in which the JVM stood still" "The part of the durations of finished calls that pauses (apm.profiler.suspend) fell into: of several calls at once a pause counts in each. A pause is known with the next one, and counts then in the calls of the last minutes.";
 }
 
 /// Lower bounds of the duration buckets in ms, in steps of 1-2-5.
@@ -375,6 +375,7 @@ event_params! {
     P_NODES 32 "nodes" U32 Count "nodes of the tree, those in others included";
     P_PARTIAL 33 "partial" U32 None "1: the end of the call is missing in the tree";
     P_STATEMENTS 34 "statements" U32 Count "SQL statements of the call";
+    P_SQL 35 "sql" Text None "SQL statements of the call: EXECUTIONS,MICROSECONDS,TEXT, one a line";
 }
 
 /// Indexed parameters of calls with a predefined event parameter.

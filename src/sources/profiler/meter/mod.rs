@@ -146,8 +146,10 @@ impl PodMetrics {
 
     /// Emits pending calls whose names have arrived or whose wait is over.
     fn release_calls(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
-        let Self { accounting, pending, records, loss_report, .. } = self;
-        pending.release(now.monotonic, words, end, |entry| {
+        let Self { accounting, pending, records, loss_report, pauses, .. } = self;
+        let is_known =
+            |entry: &PendingCall| entry.is_named(words) && pauses.are_known(&entry.numbers);
+        pending.release(now.monotonic, end, is_known, |entry| {
             let call = &entry.call();
             let marks = Marks::of(call.method, entry.ids(), words);
             if entry.uncounted {
@@ -158,7 +160,8 @@ impl PodMetrics {
             }
             peer.add(m::NAMELESS, (!marks.named).into());
             let method = || accounting.methods.name(call.method);
-            records.pack(call, entry.params(), marks.error, method, words, peer);
+            let facts = (marks.error, pauses.of(call));
+            records.pack(call, entry.params(), facts, method, words, peer);
         });
     }
 
@@ -301,12 +304,17 @@ impl Observer for PodObserver<'_> {
         if let Some(stacks) = &mut pod.stacks {
             stacks.trees.call(call);
         }
+        let suspended_ms = pod.pauses.call(call);
+        if suspended_ms > 0 {
+            peer.add(m::SUSPENDED, ns(suspended_ms));
+        }
         let marks = Marks::of(call.method, call.params.ids(), words);
-        if marks.named {
+        if marks.named && pod.pauses.are_known(call) {
             pod.accounting.call(call, call.params.ids(), marks, *now, words, peer);
             let method = || pod.accounting.methods.name(call.method);
             let params = call.params.iter().map(|param| (param.id, param.value));
-            return pod.records.pack(call, params, marks.error, method, words, peer);
+            let facts = (marks.error, suspended_ms);
+            return pod.records.pack(call, params, facts, method, words, peer);
         }
         pod.scratch.take(call);
         // Then it is counted when its name arrives.
@@ -318,7 +326,11 @@ impl Observer for PodObserver<'_> {
     }
 
     fn pause(&mut self, pause: &Pause) {
-        self.pod.pauses.add(pause);
+        let within_ms = self.pod.pauses.add(pause);
+        if within_ms > 0 {
+            self.peer.add(m::SUSPENDED, ns(within_ms));
+        }
+        self.pod.pending.word();
         let took = ns(pause.duration_ms.into());
         self.peer.add(m::SUSPENDS, 1);
         self.peer.add(m::SUSPEND_TIME, took);
@@ -387,7 +399,10 @@ impl Observer for PodObserver<'_> {
         self.peer.add(m::XML_VALUES, 1);
     }
 
-    fn sql(&mut self, _: &BigValue<'_>) {
+    fn sql(&mut self, value: &BigValue<'_>) {
+        if let Some(stacks) = &mut self.pod.stacks {
+            stacks.trees.sql(value);
+        }
         self.peer.add(m::SQL_VALUES, 1);
     }
 

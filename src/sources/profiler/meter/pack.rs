@@ -221,12 +221,12 @@ impl Headers {
 
 impl CallRecords {
     /// Packs the record of a call and its parameters; `method` looks up the short name of its method, if known;
-    /// `error`: the call failed.
+    /// `error`: the call failed; `suspended_ms`: the JVM stood still.
     pub(crate) fn pack<'m, V: ParamValue>(
         &mut self,
         call: &Call<'_>,
         params: impl Iterator<Item = (u32, V)> + Clone,
-        error: bool,
+        (error, suspended_ms): (bool, u64),
         method: impl FnOnce() -> Option<&'m str>,
         words: &Dictionary,
         peer: &mut Peer,
@@ -269,6 +269,7 @@ impl CallRecords {
         headers.record.clear();
         headers.number(m::P_DURATION, ns(call.duration_ms));
         headers.positive(m::P_ERROR, error.into());
+        headers.positive(m::P_SUSPENDED, ns(suspended_ms));
         headers.positive(m::P_CPU, ns(call.cpu_ms));
         headers.positive(m::P_WAIT, ns(call.wait_ms));
         headers.positive(m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into()));
