@@ -18,7 +18,7 @@ use bytes::BytesMut;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use pmdaapm::contract::Session as _;
-use pmdaapm::model::{Departure, Now};
+use pmdaapm::model::{Departure, Now, TreeRules};
 use pmdaapm::sources::profiler::{AgentSession, Options};
 use pmdaapm::sources::profiler::{
     Block, Call, Dictionary, Interner, KnownWord, Observer, Opened, Pause, Settings, SharedState,
@@ -170,18 +170,25 @@ fn start(bencher: Bencher<'_, '_>) {
 /// event record for each call and each chunk.
 #[divan::bench]
 fn collector(bencher: Bencher<'_, '_>) {
-    as_in_the_pmda(bencher, &STEADY);
+    as_in_the_pmda(bencher, &STEADY, false);
+}
+
+/// The same while somebody reads trees.
+#[divan::bench]
+fn trees(bencher: Bencher<'_, '_>) {
+    as_in_the_pmda(bencher, &STEADY, true);
 }
 
 /// The same with calls whose words are known, as all are after the first seconds.
 #[divan::bench]
 fn named(bencher: Bencher<'_, '_>) {
-    as_in_the_pmda(bencher, &NAMED);
+    as_in_the_pmda(bencher, &NAMED, false);
 }
 
-fn as_in_the_pmda(bencher: Bencher<'_, '_>, session: &Session) {
+fn as_in_the_pmda(bencher: Bencher<'_, '_>, session: &Session, trees: bool) {
     let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
     let shared = Arc::new(SharedState::new(64 << 20));
+    shared.set_trees(TreeRules { always: trees, ..TreeRules::default() });
     bencher
         .counter(BytesCount::of_slice(&session.requests))
         .counter(ItemsCount::new(session.calls))

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use pmdaapm::contract::http::{ConnectionId, HttpService, Request};
-use pmdaapm::model::Now;
+use pmdaapm::model::{Now, TreeRules};
 use pmdaapm::sources::zorka::Config;
 use pmdaapm::sources::zorka::collector::Collector;
 use pmdaapm::sources::zorka::wire::TraceBody;
@@ -103,8 +103,9 @@ impl Agent {
     }
 }
 
-fn collector(bencher: Bencher<'_, '_>, definitions: &[u8], body: &[u8]) {
+fn collector(bencher: Bencher<'_, '_>, definitions: &[u8], body: &[u8], trees: bool) {
     let mut agent = Agent::new();
+    agent.collector.set_trees(TreeRules { always: trees, ..TreeRules::default() });
     assert_eq!(agent.send("/agent/submit/agd", definitions), 202);
     assert_eq!(agent.send("/agent/submit/trc", body), 202);
     bencher.counter(BytesCount::of_slice(body)).bench_local(|| {
@@ -115,13 +116,19 @@ fn collector(bencher: Bencher<'_, '_>, definitions: &[u8], body: &[u8]) {
 /// Request to answer, all sums and event records of an agent in the store.
 #[divan::bench]
 fn counted(bencher: Bencher<'_, '_>) {
-    collector(bencher, &FIB.definitions, &FIB.body);
+    collector(bencher, &FIB.definitions, &FIB.body, false);
+}
+
+/// The same while somebody reads trees.
+#[divan::bench]
+fn trees(bencher: Bencher<'_, '_>) {
+    collector(bencher, &FIB.definitions, &FIB.body, true);
 }
 
 /// The same of a body of 274 bytes.
 #[divan::bench]
 fn counted_usual(bencher: Bencher<'_, '_>) {
-    collector(bencher, &DEFINITIONS, &USUAL);
+    collector(bencher, &DEFINITIONS, &USUAL, false);
 }
 
 /// [`records`] of a body of 274 bytes.

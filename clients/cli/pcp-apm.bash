@@ -69,7 +69,8 @@ _pcp_apm()
 	agents) options+=" --json --rows" ;;
 	services|runtimes) options+=" --json --rows --interval" ;;
 	methods|stacks) options+=" --json --rows --interval --total" ;;
-	folded) options+=" --json --rows" ;;
+	folded) options+=" --json --rows --slowest --interval" ;;
+	tree) options+=" --json --rows --interval --bottom-up" ;;
 	traces) options+=" --json --rows --interval --failed" ;;
 	trace) options+=" --json --interval" ;;
 	events) options+=" --rows --filter --follow --interval" ;;
@@ -81,8 +82,8 @@ _pcp_apm()
 	return
     fi
     case $what in
-    "") _pcp_apm_offer <<<$'agents\nservices\nruntimes\nmethods\nstacks\nfolded\ntraces\ntrace\nevents\nexport\ntop\npage' ;;
-    services|runtimes|methods|stacks|folded|traces)
+    "") _pcp_apm_offer <<<$'agents\nservices\nruntimes\nmethods\nstacks\nfolded\ntraces\ntrace\ntree\nevents\nexport\ntop\npage' ;;
+    services|runtimes|methods|stacks|folded|traces|tree)
 	local names=apm.service.instances
 	[[ $what != runtimes ]] || names=apm.runtime.state
 	_pcp_apm_offer < <(pminfo "${source[@]}" -f $names 2>/dev/null |

@@ -4,7 +4,7 @@
     when            the condition, for both: condition.py has the language
     more            comparisons of which each also makes it true, in Prometheus only: no group of pmlogconf has their metrics
     why             what it means, in words; `threshold` is the number of that name
-    look            the view to open first
+    look            the command that shows the cause
     place           and in the page: the id of what it shows there
     remedy          what to do then
     numbers         those that can be changed, with what they are
@@ -69,29 +69,30 @@ RULES = [
     Rule("java_pauses", "Share of time that a JVM stands still",
          "apm.profiler.suspend.time > threshold%",
          "A JVM stands still for more than threshold percent of the time: collections, safepoints, lack of processors, swapping.",
-         "pmrep :java", "charts", "pmrep :jvm-pauses tells collections from safepoints; if it has neither, look for swapping and for the processors of the container.",
+         "pcp apm events profiler.pause", "charts", "pmrep :jvm-pauses tells collections from safepoints; if it has neither, look for swapping and for the processors of the container. "
+         "pcp apm tree has how long each slow call stood still.",
          number(10, "Percent of time in pauses.")),
     Rule("java_errors", "Calls of a Java service fail",
          "apm.profiler.service.errors / apm.profiler.service.count > threshold% and apm.profiler.service.count > calls count/sec",
          "More than threshold percent of the calls of a service fail, over all of its pods.",
-         "pmrep :java-services", "records", "apm.profiler.event.call.table has the newest calls; those with status error have their address.",
+         "pcp apm --failed traces", "records", "pcp apm trace ID draws one. Calls without an id are in apm.profiler.event.call.table, those with status error with their address.",
          number(5, "Percent of failed calls.", calls=(1, "Fewer a second are not looked at."))),
     Rule("java_latency", "Calls of a Java service are slow",
          "apm.profiler.service.latency.p99 > threshold msec",
          "One of a hundred calls of the last minute took longer than threshold milliseconds, over all pods of a service.",
-         "pmrep :java-services", "methods", "apm.profiler.event.call.slowest has the slowest calls, pcp apm methods what their time goes to.",
+         "pcp apm tree", "trees", "It has the methods of the slowest calls and how long the JVM stood still in them; pcp apm methods has those of all calls, pcp apm traces their requests.",
          number(5000, "Milliseconds of the 99th percentile.")),
     lost("java", "Java pods", "profiler.event.call", more=["profiler.event.pause"]),
 
     Rule("zorka_errors", "Spans of a Zorka service fail",
          "apm.zorka.service.errors / apm.zorka.service.count > threshold% and apm.zorka.service.count > calls count/sec",
          "More than threshold percent of the spans of a service fail, over all of its agents.",
-         "pmrep :zorka-services", "traces", "pcp apm events zorka.exception has class, message and method.",
+         "pcp apm --failed traces", "traces", "pcp apm trace ID draws one with its error, pcp apm events zorka.exception has class, message and method.",
          number(5, "Percent of failed spans.", calls=(1, "Fewer a second are not looked at."))),
     Rule("zorka_latency", "Spans of a Zorka service are slow",
          "apm.zorka.service.latency.p99 > threshold msec",
          "One of a hundred spans of the last minute took longer than threshold milliseconds, over all agents of a service.",
-         "pmrep :zorka-services", "methods", "apm.zorka.event.span.slowest has the slowest spans, pmrep :zorka-statements those of SQL.",
+         "pcp apm traces", "trees", "pcp apm trace ID draws one with its statements, pcp apm tree has the methods of the slowest; pmrep :zorka-statements has all SQL by time.",
          number(5000, "Milliseconds of the 99th percentile.")),
     lost("zorka", "Zorka agents", "zorka.event.span", more=["zorka.event.exception"]),
 

@@ -2,6 +2,7 @@
 """Whether exports say what was recorded, by decoders of their own: standard library only.
 
   export_facts.py traces EVENTS PFTRACE CHROME     lines of `pcp apm events`
+  export_facts.py reader EVENTS ROWS               lines of JSON: process, category, ts, dur of Perfetto's own reader
   export_facts.py profiles FOLDED PPROF SPEEDSCOPE lines of `pcp apm folded`
   export_facts.py archive FOLDER EXPORT            windows of archive_rates.py's archive, whose every value is known
 Prints what was compared, and what differs on standard error; exit status 1 if something does.
@@ -56,7 +57,8 @@ def said(path):
             counters.update((process, name, at, float(value)) for name, value in p.items() if isinstance(value, (int, float)))
             continue
         of = KINDS.get(kind, {"time": "at"})
-        length = next((p[name] for name in lengths(of, p) if name in p), None)
+        lengths = of.get("types", {}).get(p.get("type"), of.get("length", []))
+        length = next((p[name] for name in lengths if name in p), None)
         key = None
         if kind == "lttng.record":
             key = process, p["event"].rpartition("_")[0], p.get("ctx.vtid", p.get("cpu")), p.get("stream")
@@ -71,12 +73,6 @@ def said(path):
             found[process, kind, at - (length or 0) if of["time"] == "end" else at, length] += 1
     found.update((process, kind, at, None) for rest in waiting.values() for at, kind, process in rest)
     return found, counters, missed
-
-
-def lengths(of, p):
-    """Names of the parameters that may be the length: they depend on the type of some kinds."""
-    names = of.get("length", [])
-    return names if isinstance(names, list) else names.get(p.get("type"), names.get("", []))
 
 
 # --- protobuf
@@ -200,6 +196,16 @@ def traces(events, pftrace, trace):
     print(f"{sum(expected.values())} slices and instants, {sum(counters.values())} values, {missed} missed, {arrows} arrows")
 
 
+def reader(events, path):
+    expected, found = said(events)[0], collections.Counter()
+    for row in map(json.loads, open(path, encoding="utf-8")):
+        if row["category"] not in ("missed", "call tree"):
+            found[row["process"], row["category"], int(row["ts"]), int(row["dur"])] += 1
+    # It has no instants: they are slices of no length.
+    alike("the reader", found, collections.Counter((*of, length or 0) for *of, length in expected.elements()))
+    print(f"{sum(found.values())} slices and instants")
+
+
 # --- profiles
 
 def packed(data):
@@ -267,6 +273,6 @@ def archive(folder, program):
     print(f"{number} values of windows")
 
 
-{"traces": traces, "profiles": profiles, "archive": archive}[sys.argv[1]](*sys.argv[2:])
+{"traces": traces, "reader": reader, "profiles": profiles, "archive": archive}[sys.argv[1]](*sys.argv[2:])
 print("\n".join(wrong[:20]), file=sys.stderr)
 sys.exit(bool(wrong))

@@ -132,7 +132,25 @@ class Host:
             row("9" * 32, 0, n, 1.5, f"e{n:03}", "-" if n == 0 else f"e{n - 1:03}" if n < 40 else "e000", f"http.url=/many/{n}")
         return "\n".join(rows) + "\n"
 
+    def tree_table(self, instance, source):
+        """Trees of slow calls: of the first service those of the roots of the first 20 traces, whose times are those of trace_table. Of Java one of each pod."""
+        head = "time,agent,duration_ms,service,method,suspended_ms,nodes,thread,trace,span,tree" if source == "zorka" else "time,pod,duration_ms,method,suspended_ms,nodes,thread,trace_id,tree"
+        rows, service, pod = [head], instance.rsplit("/", 1)[0], instance.replace(",", ";")
+        word = (HOSTILE[0] if self.hostile else "Shop.do").replace(",", ";").replace(" ", "_")
+        stamp = lambda when: time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when)) + f".{int(when % 1 * 1e9):09}Z"
+        if source == "profiler":
+            tree = f"0,400000,100000,50000,1,{word} 1,200000,190000,40000,3,Store.find 2,10000,10000,0,7,Pool.borrow 1,97000,97000,,2,Json.write 1,2000,2000,,1,A.b 1,1000,1000,,4,B.c"
+            rows.append(f"{stamp(self.began - 30)},{pod},400,{word},50,6,http-1,4bf92f3577b34da6,\"{tree}\"")
+        elif instance.endswith("pod-0") and self.short.index(service) == 0:
+            for n in range(20):
+                tree = f"0,{8000 + n * 1000},{5000 + n * 1000},,1,{word} 1,3000,3000,,1,Http.get"
+                trace = f"4bf92f3577b34da6a3ce929d0e0e47{n:02}"
+                rows.append(f"{stamp(self.began - 60 + n)},{pod},{8 + n},{service.replace(',', ';')},{word},-,2,main,{trace},a{n:02},\"{tree}\"")
+        return "\n".join(rows) + "\n"
+
     def text(self, name, instance):
+        if ".event.tree." in name and name.endswith((".table", ".slowest")):
+            return self.tree_table(instance, name.split(".")[1])
         if name.startswith("apm.zorka.event.span.") and name.endswith((".table", ".slowest")):
             return self.trace_table(instance)
         if name.endswith((".table", ".slowest")):

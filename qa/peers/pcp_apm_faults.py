@@ -17,7 +17,7 @@ import time
 PYTHON, PROGRAM, HOST, ARCHIVE, FOLDER = sys.argv[1:]
 TABLES = ["agents", "services", "runtimes", "methods", "stacks", "folded"]
 # Those of event records, which the archive has none of.
-RECORDS = ["events", "traces", "trace 4bf9"]
+RECORDS = ["events", "traces", "trace 4bf9", "tree", "folded -l"]
 # Of an archive.
 PAGE = [f"page {FOLDER}/fault.html"]
 FORMS = [(re.escape(HOST), "HOST"), (re.escape(ARCHIVE), "ARCHIVE"), (re.escape(FOLDER), "D"), (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME"),

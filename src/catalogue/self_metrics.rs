@@ -81,6 +81,7 @@ stats! {
     CpuUser "cpu.user" U64 Counter Nanoseconds "CPU time of the PMDA in user mode" "Of all its threads, as of getrusage(2).";
     CpuSys "cpu.sys" U64 Counter Nanoseconds "CPU time of the PMDA in the kernel" "Of all its threads, as of getrusage(2).";
     MemoryRss "memory.rss" U64 Instant Bytes "Memory of the PMDA that is resident" "Of the whole process, code included, as of /proc/self/statm.";
+    MemoryTrees "memory.trees" U64 Instant Bytes "Memory held by trees of methods that are being made" "What calls that are not over have sent, if they may get a record of event.tree, and trees that wait for the end of their window of 30 s or for their names. At most 16 MiB for each source.";
 }
 
 impl Stat {

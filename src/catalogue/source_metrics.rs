@@ -4,8 +4,8 @@
 use super::entry::Entry;
 use super::table::{PARAM_CLUSTER, SourceTable};
 use crate::model::{
-    ControlId, EventKind, EventKindId, EventLeaf, InDom, MetricDef, Semantics, SourceId, Units,
-    ValueSource, ValueType,
+    ControlId, EventKind, EventKindId, EventLeaf, InDom, MetricDef, Semantics, SourceId, TableCell,
+    Units, ValueSource, ValueType,
 };
 
 /// All static metrics of one source. `truncated`: help of the leaf of that name.
@@ -123,6 +123,11 @@ fn event_leaves(
         kind.help
     );
     let header = kind.table.header().replace(',', ", ");
+    let long = kind.table.columns.iter().find(|(_, cell)| matches!(cell, TableCell::Long(_)));
+    let cells = match long {
+        Some((name, _)) => format!("{TABLE_CELLS} The column {name} has up to 16 KiB."),
+        None => TABLE_CELLS.to_owned(),
+    };
     let lines = if kind.table.line_for_each_parameter() {
         "one line for each parameter of the newest 50 whole records, the newest record first, at most 200 lines unless one record alone has more"
     } else {
@@ -141,7 +146,7 @@ fn event_leaves(
         leaf("memory", 5, Memory, U64, Instant, Units::Bytes, "Memory of the stream", "Bytes of records held now, copies of the slowest included; all streams share events.memory evenly."),
         leaf("clients", 6, Clients, U64, Instant, Units::Count, "Clients of the stream", "PCP client contexts that read this stream."),
         leaf("table", 7, Table, Text, Discrete, Units::None, "Newest records as a CSV table",
-            &format!("The newest records as text: a header line ({header}) and {lines}. {TABLE_CELLS}")),
+            &format!("The newest records as text: a header line ({header}) and {lines}. {cells}")),
         leaf("filter", 8, Filter, Text, Discrete, Units::None, "Which records this client wants (storable)",
             "An expression over the parameters of a record; the client that stores it gets only records for which it is true, in records and highres_records, from all instances or from the one that is stored to. Empty: all records. Other clients are not concerned, and it ends with the client's context. \
              A name is the end of a parameter's name, from a dot on; timestamp (seconds since 1970), flags and instance are always there. Comparisons == != < <= > >=, and && || ! ( ); numbers 12 0x1f 2.5; texts in double quotes with * for anything. A comparison with a parameter that a record lacks is false. \
@@ -154,7 +159,7 @@ fn event_leaves(
     if kind.table.duration.is_some() {
         let help = format!(
             "The 50 slowest of the records that came in the last 5 minutes (in steps of 30 s, by the time of arrival) as text, the slowest first: a header line ({header}) and one line for each record. \
-             Copies of them are kept when the stream drops its oldest records, in at most a quarter of the stream's share of events.memory; if that has no room, they are fewer. {TABLE_CELLS}"
+             Copies of them are kept when the stream drops its oldest records, in at most a quarter of the stream's share of events.memory; if that has no room, they are fewer. {cells}"
         );
         all.push(leaf(
             "slowest",

@@ -8,6 +8,7 @@ mod limits;
 mod reference;
 mod section;
 mod table;
+mod trees;
 pub mod units;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ pub use self::limits::{LimitKeys, Log};
 pub use self::reference::reference;
 pub use self::section::{Key, Section};
 use self::table::{Over, Table};
+pub use self::trees::Trees;
 use crate::model::Rights;
 use crate::store::Limits;
 
@@ -65,6 +67,8 @@ pub struct Config<S> {
     pub sources: S,
     /// `[events]`
     pub events: Events,
+    /// `[trees]`
+    pub trees: Trees,
     /// `[access]`
     pub access: Access,
     /// `[limits]`
@@ -78,6 +82,7 @@ impl<S: Sections> Default for Config<S> {
         Self {
             sources: S::default(),
             events: Events::of(S::NAMES),
+            trees: Trees::default(),
             access: Access::default(),
             limits: LimitKeys::default(),
             log: Log::default(),
@@ -87,12 +92,13 @@ impl<S: Sections> Default for Config<S> {
 
 impl<S: Sections> Table for Config<S> {
     fn keys(&self) -> Vec<&'static str> {
-        S::NAMES.iter().copied().chain(["events", "access", "limits", "log"]).collect()
+        S::NAMES.iter().copied().chain(["events", "trees", "access", "limits", "log"]).collect()
     }
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "events" => self.events = map.next_value_seed(Over(Events::of(S::NAMES)))?,
+            "trees" => self.trees = map.next_value()?,
             "access" => self.access = map.next_value_seed(Over(Access::default()))?,
             "limits" => self.limits = map.next_value()?,
             "log" => self.log = map.next_value()?,
@@ -142,6 +148,7 @@ impl<S: Sections> Config<S> {
             peer_memory: n(self.limits.peer_memory),
             stale: self.limits.stale,
             forget: self.limits.forget,
+            trees: self.trees.rules(),
         }
     }
 

@@ -119,6 +119,24 @@ pub fn period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
     }
 }
 
+/// A time within bounds (in milliseconds): a number of seconds or `"100ms"`.
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn short_period<'de, D: Deserializer<'de>, const MIN: u64, const MAX: u64>(
+    d: D,
+) -> Result<Duration, D::Error> {
+    const UNITS: &[(&str, u64)] =
+        &[("", 1000), ("ms", 1), ("s", 1000), ("sec", 1000), ("min", 60_000)];
+    let n = scaled(d, UNITS, "100ms")?;
+    let bounds = || format!("{n}ms must be between {MIN}ms and {MAX}ms");
+    if (MIN..=MAX).contains(&n) {
+        Ok(Duration::from_millis(n))
+    } else {
+        Err(D::Error::custom(bounds()))
+    }
+}
+
 /// An address to listen on, or empty for none.
 ///
 /// # Errors

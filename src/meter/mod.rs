@@ -6,6 +6,8 @@ mod call_tree;
 mod folded;
 mod latency;
 mod merged;
+mod path_tree;
+mod slow_calls;
 mod stack_times;
 mod window;
 
@@ -14,5 +16,7 @@ pub use call_tree::{CallTree, Node, NodeRow, ROOT};
 pub use folded::{clean, folded, row_key};
 pub use latency::Latency;
 pub use merged::{MergedLatencies, MergedLatency};
+pub use path_tree::{FOLDED, PathTree, TreeText};
+pub use slow_calls::{SlowCalls, SlowService, Ticket};
 pub use stack_times::{StackName, StackTimes};
 pub use window::Percentiles;

@@ -20,6 +20,8 @@ pub enum TableCell {
     Peer,
     /// A parameter.
     Param(ParamItem),
+    /// A parameter whose text may have 16 KiB.
+    Long(ParamItem),
     /// A parameter in nanoseconds, in milliseconds.
     Milliseconds(ParamItem),
     /// `error` if a parameter is there and not 0, else `ok`.

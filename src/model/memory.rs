@@ -38,6 +38,8 @@ pub enum Purpose {
     Input,
     /// All memory of connections whose peer has not identified itself.
     Undecided,
+    /// Bytes of calls that may get a tree of methods, and trees that wait for their calls.
+    Trees,
     /// Resident memory beyond all charges, as far as it is more than expected.
     Other,
 }

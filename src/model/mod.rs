@@ -13,6 +13,7 @@ mod name;
 mod network;
 mod now;
 mod text;
+mod trees;
 
 pub use access::{Allow, Rights};
 pub use condition::{Condition, Departure, Manner};
@@ -30,3 +31,4 @@ pub use network::{Network, another_host};
 pub use now::Now;
 pub use pcp_event::{Pmid, Semantics, Stamp, Units, Value, ValueType};
 pub use text::cut;
+pub use trees::TreeRules;

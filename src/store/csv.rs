@@ -15,6 +15,8 @@ const RECORDS: usize = 50;
 const LINES: usize = 200;
 /// Most bytes of a text in a cell: a longer one is cut and ends with [`MORE`].
 const CELL: usize = 4096;
+/// The same of a cell of [`TableCell::Long`].
+const LONG: usize = 16 << 10;
 /// The end of a text that was cut.
 const MORE: char = '…';
 /// A cell without a value. Grafana drops an empty cell at the end of a line.
@@ -43,9 +45,9 @@ impl<'t> CsvTable<'t> {
         pmid: &'t dyn Fn(ParamItem) -> Pmid,
         name: &'t dyn Fn(Pmid) -> Option<&'t str>,
     ) -> Self {
-        use TableCell::{Milliseconds, Param, Status};
+        use TableCell::{Long, Milliseconds, Param, Status};
         let items = table.columns.iter().filter_map(|(_, cell)| match cell {
-            Param(item) | Milliseconds(item) | Status(item) => Some(pmid(*item)),
+            Param(item) | Long(item) | Milliseconds(item) | Status(item) => Some(pmid(*item)),
             _ => None,
         });
         let columns = items.collect();
@@ -93,6 +95,10 @@ impl<'t> CsvTable<'t> {
         match cell {
             TableCell::Peer => push_text(out, self.peer.as_bytes()),
             TableCell::Param(item) => push(out, find(item)),
+            TableCell::Long(item) => match find(item) {
+                Some(Scalar::Text(text)) => push_cell(out, text, LONG),
+                other => push(out, other),
+            },
             TableCell::Milliseconds(item) => match find(item) {
                 Some(Scalar::U64(ns)) => push_milliseconds(out, ns),
                 other => push(out, other),
@@ -127,7 +133,7 @@ impl<'t> CsvTable<'t> {
                 None => write!(all, "{space}{}=", param.pmid.0),
             };
             match param.value {
-                Scalar::Text(text) => all.push_str(&String::from_utf8_lossy(start(text))),
+                Scalar::Text(text) => all.push_str(&String::from_utf8_lossy(start(text, CELL))),
                 number => _ = write!(all, "{number}"),
             }
         }
@@ -229,6 +235,11 @@ fn push(out: &mut String, value: Option<Scalar<'_>>) {
     }
 }
 
+/// Appends a text of at most [`CELL`] bytes.
+fn push_text(out: &mut String, text: &[u8]) {
+    push_cell(out, text, CELL);
+}
+
 /// Nanoseconds as milliseconds, without zeros at the end.
 fn push_milliseconds(out: &mut String, ns: u64) {
     let (whole, rest) = (ns / 1_000_000, ns % 1_000_000);
@@ -239,9 +250,9 @@ fn push_milliseconds(out: &mut String, ns: u64) {
 }
 
 /// The part of a text that a cell shows, whole characters if it is UTF-8.
-fn start(text: &[u8]) -> &[u8] {
+fn start(text: &[u8], most: usize) -> &[u8] {
     let boundary = |end: &usize| text.get(*end).is_none_or(|byte| byte & 0xc0 != 0x80);
-    let end = (0..=CELL.min(text.len())).rev().find(boundary).unwrap_or_default();
+    let end = (0..=most.min(text.len())).rev().find(boundary).unwrap_or_default();
     text.get(..end).unwrap_or_default()
 }
 
@@ -254,8 +265,8 @@ fn is_blank(c: char) -> bool {
 
 /// Quotes become typographic, blanks at both ends go. Only a cell with a comma is quoted. Before a
 /// text that a spreadsheet would compute there is an apostrophe, typographic too.
-fn push_text(out: &mut String, text: &[u8]) {
-    let shown = String::from_utf8_lossy(start(text));
+fn push_cell(out: &mut String, text: &[u8], most: usize) {
+    let shown = String::from_utf8_lossy(start(text, most));
     let cell = shown.trim_matches(|c: char| c.is_whitespace() || is_blank(c));
     if cell.is_empty() {
         return out.push_str(NOTHING);
@@ -271,7 +282,7 @@ fn push_text(out: &mut String, text: &[u8]) {
         c if is_blank(c) => ' ',
         c => c,
     }));
-    if start(text).len() < text.len() {
+    if start(text, most).len() < text.len() {
         out.push(MORE);
     }
     out.push_str(quote);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::TreeRules;
+
 /// Named limits; configuration section `[limits]` and the sources' own keys set them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -22,6 +24,8 @@ pub struct Limits {
     pub stale: Duration,
     /// A peer is forgotten as an instance after this time without a connection.
     pub forget: Duration,
+    /// Which calls have a tree of methods.
+    pub trees: TreeRules,
 }
 
 impl Default for Limits {
@@ -35,6 +39,7 @@ impl Default for Limits {
             peer_memory: 64 << 20,
             stale: Duration::from_secs(10),
             forget: Duration::from_secs(600),
+            trees: TreeRules::default(),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::registry::Store;
 use crate::catalogue::Stat;
-use crate::model::Purpose::{Definitions, Dictionaries, Input, Other, Registry, Texts, Undecided};
+use crate::model::Purpose::{
+    Definitions, Dictionaries, Input, Other, Registry, Texts, Trees, Undecided,
+};
 
 /// Bytes that the process may need without any peer: program, libraries, threads, the answer to a
 /// fetch, the allocator's reserve.
@@ -20,6 +22,7 @@ impl Store {
             Stat::MemoryDefinitions => self.memory.held(Definitions),
             Stat::MemoryDictionaries => self.memory.held(Dictionaries),
             Stat::MemoryInput => self.memory.held(Input) + self.memory.held(Undecided),
+            Stat::MemoryTrees => self.memory.held(Trees),
             Stat::MemoryOther => self.memory.held(Other),
             Stat::MemoryTotal => self.memory.used() + self.budget.held(),
             Stat::MemoryTotalLimit => self.memory.limit(),

@@ -21,3 +21,4 @@ mod records;
 mod renamed;
 mod replay;
 mod speed;
+mod trees;

@@ -12,9 +12,10 @@ COMMANDS = [
     ("runtimes [PATTERN]", "processes, pods and agents: processor time, pauses, heap, memory, exceptions, locks"),
     ("methods [PATTERN]", "methods by time, of the services that match"),
     ("stacks [PATTERN]", "stacks by time, of the services that match"),
-    ("folded [PATTERN]", "all stacks for flamegraph.pl or speedscope: FRAME;FRAME MICROSECONDS"),
+    ("folded [PATTERN]", "all stacks for flamegraph.pl or speedscope: FRAME;FRAME MICROSECONDS; --slowest: of slow calls"),
     ("traces [PATTERN]", "traces through the services that match, the slowest first; --failed: those that failed"),
     ("trace ID", "one trace through all services as a tree, with times and errors; the begin of the id will do"),
+    ("tree [PATTERN | ID]", "the slowest calls, of services that match or of a trace, as trees of methods; --bottom-up: what took their time"),
     ("events [SOURCE.KIND ...]", "event records as lines of JSON"),
     ("export [SOURCE.KIND ...]", "event records to OpenTelemetry and others: export --help"),
     ("top", "services, runtimes, agents, methods and stacks on a terminal, until q is pressed"),
@@ -22,11 +23,11 @@ COMMANDS = [
 ]
 KNOWN = {name.split()[0]: name for name, _ in COMMANDS}
 # Options by commands, and those of a source. The rest, -h, -a, -V and -?, are everybody's.
-OF = {"j": ["agents", "services", "runtimes", "methods", "stacks", "folded", "traces", "trace", "events", "page"], "k": ["methods", "stacks"],
-      "n": ["agents", "services", "runtimes", "methods", "stacks", "folded", "traces", "events"], "e": ["traces"], "x": ["events"], "f": ["events"], "p": ["page"],
-      "t": ["services", "runtimes", "methods", "stacks", "traces", "trace", "top", "events"]}
+OF = {"j": ["agents", "services", "runtimes", "methods", "stacks", "folded", "traces", "trace", "tree", "events", "page"], "k": ["methods", "stacks"],
+      "n": ["agents", "services", "runtimes", "methods", "stacks", "folded", "traces", "tree", "events"], "e": ["traces"], "x": ["events"], "f": ["events"], "p": ["page"],
+      "b": ["tree"], "l": ["folded"], "t": ["services", "runtimes", "methods", "stacks", "folded", "traces", "trace", "tree", "top", "events"]}
 LIVE, ARCHIVE = "tfx", "ASTOzZ"
-NAMES = {"a": "archive", "A": "align", "e": "failed", "f": "follow", "h": "host", "j": "json", "k": "total", "n": "rows", "O": "origin", "p": "proxy", "S": "start",
+NAMES = {"a": "archive", "A": "align", "b": "bottom-up", "e": "failed", "f": "follow", "h": "host", "j": "json", "k": "total", "l": "slowest", "n": "rows", "O": "origin", "p": "proxy", "S": "start",
          "t": "interval", "T": "finish", "V": "version", "x": "filter", "z": "hostzone", "Z": "timezone"}
 # Those of pcp(1) itself come in the environment.
 OF_PCP = {"PCP_ALIGN_TIME": "A", "PCP_INTERVAL": "t", "PCP_ORIGIN_TIME": "O", "PCP_START_TIME": "S", "PCP_FINISH_TIME": "T", "PCP_SAMPLES": "s"}
@@ -36,7 +37,7 @@ class Options(pmapi.pmOptions):
     """What was asked for."""
 
     def __init__(self):
-        super().__init__("a:A:efh:jkn:O:p:S:t:T:x:zZ:V?")
+        super().__init__("a:A:befh:jkln:O:p:S:t:T:x:zZ:V?")
         self.said, self.given = {}, {letter for name, letter in OF_PCP.items() if os.environ.get(name)}
         self.pmSetShortUsage("[options] [command]")
         self.pmSetOptionCallback(self.one)
@@ -60,6 +61,8 @@ class Options(pmapi.pmOptions):
         self.pmSetLongOption("json", 0, "j", "", "lines of JSON")
         self.pmSetLongOption("total", 0, "k", "", "methods, stacks: since they are counted, not a second")
         self.pmSetLongOption("failed", 0, "e", "", "traces: those that failed, the newest first")
+        self.pmSetLongOption("slowest", 0, "l", "", "folded: of the slowest calls only, those of tree")
+        self.pmSetLongOption("bottom-up", 0, "b", "", "tree: methods by their own time, with their callers")
         self.pmSetLongOption("rows", 1, "n", "N", "at most N rows, or the newest N event records")
         self.pmSetLongOption("filter", 1, "x", "EXPRESSION", "events: only those for which it holds")
         self.pmSetLongOption("follow", 0, "f", "", "events: go on until interrupted")
@@ -100,8 +103,9 @@ class Options(pmapi.pmOptions):
             raise Trouble("top works live only")
         if "p" in self.given and archive:
             raise Trouble("--proxy works live only: the page of an archive asks nobody")
-        if "t" in self.given and (command == "events" and "f" not in self.given or "k" in self.given):
-            raise Trouble("--interval has no meaning " + ("with --total" if "k" in self.given else "without --follow"))
+        needs = {"events": "f", "folded": "l"}.get(command)
+        if "t" in self.given and (needs and needs not in self.given or "k" in self.given):
+            raise Trouble("--interval has no meaning " + (f"without --{NAMES[needs]}" if needs else "with --total"))
 
     def rows(self, default):
         """The number of -n."""

@@ -49,9 +49,13 @@ def width(text):
 
 
 def cut(text, most, head=None):
-    """A text of at most so many columns: its begin, of `head` characters, and more of its end, where names differ."""
+    """A text of at most so many columns: its begin, of `head` characters, and more of its end, where names differ. Without `head` it stays indented."""
     if width(text) <= most:
         return text
+    if head is None and text.startswith(" "):
+        inner = text.lstrip(" ")
+        blanks = min(len(text) - len(inner), most // 2)
+        return " " * blanks + cut(inner, most - blanks)
     head = (most - 1) // 3 if head is None else head
     begin, end = text[:head], text[-(most - 1 - head):] if most - 1 > head else ""
     while end and width(begin) + 1 + width(end) > most:

@@ -5,11 +5,10 @@ import sys
 import time
 
 from pcp import pmapi
-import cpmapi as c
 
 from . import results
 from .events import Events
-from .spans import FORMS, MOST_SPANS, ONLY, Matching, Traces, canonical, joined, shortened, span, spellings
+from .spans import FORMS, MOST_SPANS, ONLY, PLAIN, Matching, Traces, canonical, joined, shortened, span, spellings
 from .table import Table, at_text, shown, terminal, to_json
 from .tree import ASCII, MILLI, Tree
 from .trouble import Trouble
@@ -20,14 +19,14 @@ LONGEST, WAITING, PAUSE = 30.0, 1000, 0.2
 
 
 class Records:
-    """The spans of a host or an archive. missed: records that were dropped before they could be had."""
+    """The records of some kinds of a host or an archive; by default those with spans. missed: records that were dropped before they could be had."""
 
-    def __init__(self, reader):
-        self.reader, self.stream, self.count, self.missed = reader, Events(reader, [], ONLY), 0, 0
-        self.stream.kinds = {kind: found for kind, found in self.stream.kinds.items() if kind in FORMS}
+    def __init__(self, reader, kinds=FORMS, only=ONLY, unlogged="no spans in this archive",
+                 unknown="this pmdaapm was built without the sources that have ids of traces: zorka, profiler"):
+        self.reader, self.stream, self.count, self.missed = reader, Events(reader, [], only), 0, 0
+        self.stream.kinds = {kind: found for kind, found in self.stream.kinds.items() if kind in kinds}
         if not self.stream.kinds:
-            raise Trouble(reader.unlogged("no spans in this archive", "events") if reader.archive else
-                          "this pmdaapm was built without the sources that have ids of traces: zorka, profiler")
+            raise Trouble(reader.unlogged(unlogged, "events") if reader.archive else unknown)
 
     def only(self, written):
         """That the host sends no others than those of traces whose ids begin so. Without it they are chosen here only."""
@@ -38,17 +37,22 @@ class Records:
                 # Who may not store, or an older PMDA.
                 pass
 
+    def records(self, needles=()):
+        """Each record: what is in memory and comes within the interval, or was logged between -S and -T."""
+        for found in (self.stream.logged if self.reader.archive else self.live)(needles):
+            for record in found:
+                self.missed += record[-1].get("missed", 0)
+                self.count += "parameters" in record[-1]
+                yield record
+
     def spans(self, written=()):
-        """Each span: what is in memory and comes within the interval, or was logged between -S and -T. written: the begins of ids."""
+        """Each span. written: the begins of ids."""
         if written and not self.reader.archive:
             self.only(written)
-        for found in (self.logged if self.reader.archive else self.live)([begin.encode() for begin in written]):
-            for at, source, kind, instance, what in found:
-                self.missed += what.get("missed", 0)
-                self.count += "parameters" in what
-                one = span(at, source, kind, instance, what.get("parameters", {}))
-                if one:
-                    yield one
+        for at, source, kind, instance, what in self.records([begin.encode() for begin in written]):
+            one = span(at, source, kind, instance, what.get("parameters", {}))
+            if one:
+                yield one
 
     def live(self, needles):
         end = time.monotonic() + self.reader.interval
@@ -58,15 +62,13 @@ class Records:
                 raise Trouble("only others may see event records: run it on that host itself, or see [events] of apm.toml")
             yield found
             now, waiting = time.monotonic(), len(found) >= WAITING
-            if now >= end + (LONGEST if waiting else 0):
+            if self.enough(now, end, waiting):
                 return
             time.sleep(0 if waiting else min(PAUSE, max(0.0, end - now)))
 
-    def logged(self, needles):
-        window = self.reader.window()
-        window.mode(c.PM_MODE_FORW, window.start)
-        while (found := self.stream.fetched(needles)) is not None and self.stream.at <= window.finish:
-            yield found
+    def enough(self, now, end, waiting):
+        """Whether no more is waited for."""
+        return now >= end + (LONGEST if waiting else 0)
 
     def nothing(self, what, live, archive=""):
         """That there is nothing to show, and what to do."""
@@ -108,6 +110,7 @@ def trace(reader, said, as_json):
             print(to_json({"table": "trace", "trace": tree.id, "time": at_text(one.start), **cells}))
         return
     notes = records.notes() + ([f"{matching.left_out} more spans are not shown: a trace is drawn with {MOST_SPANS}"] if matching.left_out else [])
+    notes += [f"pcp apm tree {said} has the methods of its calls, if they were among the slowest"] if PLAIN.fullmatch(said) else []
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     for line in tree.lines(clock(reader, tree.start), terminal(), notes):
         print(line.translate(ASCII) if plain else line)
@@ -147,5 +150,5 @@ def traces(reader, pattern, rows, failed, as_json):
         number = f"{seen.number} trace{'' if seen.number == 1 else 's'}"
         print(f"from {begin} to {end[11 if same else 0:]}: {f'those of {number} that failed' if failed else number}", end="\n\n")
     table.show(as_json)
-    if records.notes() and not as_json:
-        print("", *records.notes(), sep="\n")
+    if not as_json:
+        print("", *records.notes(), "pcp apm trace ID draws one of them, pcp apm tree has the methods of the slowest calls", sep="\n")

@@ -11,10 +11,12 @@ const SELF_METRICS = [
 const AGENT_METRICS = ['up', 'state', 'since', 'source', 'service', 'peer', 'idle', 'messages', 'bytes.in', 'errors', 'connects', 'lost']
   .map((name) => 'apm.agent.' + name);
 
-// Event streams: kind → what is counted about it. `timed`: it has a table of the slowest.
+// Event streams: kind → what is counted about it. `timed`: it has a table of the slowest. `of`: it has trees of those calls, made while somebody looks.
 const STREAMS = [
   { id: 'profiler.call', title: 'Java calls', timed: true },
   { id: 'zorka.span', title: 'Zorka spans', timed: true },
+  { id: 'profiler.tree', title: 'Java call trees', timed: true, of: 'profiler.call' },
+  { id: 'zorka.tree', title: 'Zorka call trees', timed: true, of: 'zorka.span' },
   { id: 'dotnet.gc', title: '.NET GCs', timed: true },
   { id: 'profiler.pause', title: 'JVM pauses', timed: true },
   { id: 'dotnet.exception', title: '.NET exceptions' },

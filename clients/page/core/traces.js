@@ -32,7 +32,7 @@ function canonicalTrace(id) {
   return plain.length === 32 && plain.startsWith('0'.repeat(16)) ? plain.slice(16) : plain;
 }
 
-const traceCell = (stream) => (TRACE_STREAMS[stream] || {}).trace || 'trace';
+const traceCell = (stream) => (TRACE_STREAMS[stream] || {}).trace || (stream === 'profiler.tree' ? 'trace_id' : 'trace');
 const joinWords = (...words) => words.filter(Boolean).join(' ');
 
 // The span that a record is; null if it does not say of which trace. Times in ms.

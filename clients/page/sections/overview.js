@@ -3,7 +3,7 @@
 
 const RUNTIME_FIGURES = ['cpu', 'paused', 'collections', 'heap', 'heap_part', 'resident', 'resident_part', 'exceptions', 'waits', 'waiting', 'calls', 'errors', 'restarts'];
 // The table that says of what a figure is.
-const CAUSES_OF = { cpu: 'methods', mean: 'methods', paused: 'collections', collections: 'collections', exceptions: 'exceptions', waits: 'locks', waiting: 'locks', heap_part: 'jvm', errors: 'records' };
+const CAUSES_OF = { cpu: 'methods', mean: 'methods', paused: 'collections', collections: 'collections', exceptions: 'exceptions', waits: 'locks', waiting: 'locks', heap_part: 'jvm', errors: 'records', p95: 'trees', p99: 'trees', max: 'trees' };
 
 const Overview = {
   id: 'overview', title: 'Overview',

@@ -14,16 +14,28 @@ const Records = {
     this.search = h('input', { type: 'search', placeholder: 'Search records', 'aria-label': 'Search records', id: 'record-search', oninput: () => this.draw() });
     this.note = h('span', { class: 'note', role: 'status' });
     this.place = h('div', { class: 'card' });
-    append(host, [h('div', { class: 'tools' }, this.kinds), h('div', { class: 'tools' }, this.orders, this.search, this.note), this.place]);
+    // Where durations and rules lead.
+    this.trees = h('span', { id: 'trees', class: 'away', tabindex: '-1', onfocus: () => this.chooseTrees() }, 'Trees of the slowest calls');
+    append(host, [h('div', { class: 'tools' }, this.trees, this.kinds), h('div', { class: 'tools' }, this.orders, this.search, this.note), this.place]);
     on('service', (key) => {
       const fit = STREAMS.find((s) => key && s.id.startsWith(keySource(key) + '.'));
       if (fit && !this.stream.startsWith(keySource(key) + '.')) { this.stream = fit.id; this.kinds.set(fit.id); }
       this.again();
     });
     on('connected', () => { this.tables.forget(); this.again(); });
+    if (location.hash === '#trees') this.chooseTrees();
   },
 
   metrics: () => LOSS_METRICS,
+
+  chooseTrees() {
+    const there = (s) => [...app.values.all(streamMetric(s.of, 'count')).values()].some((n) => n > 0);
+    const trees = STREAMS.filter((s) => s.of), fit = trees.find((s) => app.service && s.id.startsWith(keySource(app.service) + '.')) || trees.find(there) || trees[0];
+    Object.assign(this, { stream: fit.id, picked: true, order: 'slowest' });
+    this.kinds.set(fit.id);
+    this.orders.set('slowest');
+    this.again();
+  },
 
   again() { this.data = null; this.table = null; this.error = null; this.draw(); this.load(); },
 
@@ -44,7 +56,8 @@ const Records = {
     this.busy = true;
     try {
       const metric = streamMetric(this.stream, order);
-      const all = busiestInstances(this.stream, app.service), wanted = all.slice(0, RECORD_LIMITS.instances);
+      // Trees are made of the calls of those that are asked for.
+      const all = [...new Set([this.stream, def.of].filter(Boolean).flatMap((stream) => busiestInstances(stream, app.service)))], wanted = all.slice(0, RECORD_LIMITS.instances);
       let tables = new Map();
       if (wanted.length) tables = (await this.tables.fetch(main, [[metric, wanted]])).get(metric) || new Map();
       if (turn !== this.stream + order + app.service || main !== app.client) return;
@@ -91,8 +104,9 @@ const Records = {
 
   // Why there is no record: none came, or pmcd does not give them to this client.
   why(asked, got) {
-    const title = STREAMS.find((s) => s.id === this.stream).title;
-    if (asked && !got) return refusedState();
+    const { title, of } = STREAMS.find((s) => s.id === this.stream);
+    if (asked && !got && !of) return refusedState();
+    if (of && asked) return emptyState('No ' + title + ' yet', 'They are made from now on, of the slowest calls that take 100 ms and more: it takes half a minute. All that are in memory, and those of archives:', 'pcp apm tree');
     if (asked && this.order === 'slowest') return emptyState('No ' + title + ' in the last 5 minutes');
     if (app.service && !asked) return emptyState(keyName(app.service) + ' has no ' + title, 'Choose other records, or press Esc for all services.');
     return emptyState('No ' + title + ' yet', 'They appear here as soon as the first one is sent.');
@@ -103,9 +117,9 @@ const Records = {
     this.duration = columns.find((c) => /^(duration|pause|wait|length)(_|$)/.test(c)) || columns.find((c) => /_ms$/.test(c)) || null;
     const numeric = (name) => this.data.rows.slice(0, 40).every((r) => !r.cells[name] || r.cells[name] === '-' || cellNumber(r.cells[name]) !== null) && !/(^|_)(id|trace|span|parent)$/.test(name);
     // The dialog of a record has all columns; here are the first that say something.
-    const trace = traceCell(this.stream), first = ['time', this.duration, trace, 'parent'];
+    const trace = traceCell(this.stream), first = ['time', this.duration, 'suspended_ms', 'nodes', trace, 'parent'];
     const place = (name) => { const at = first.indexOf(name); return at < 0 ? first.length : at; };
-    const shown = columns.filter((name) => this.data.rows.some((r) => r.cells[name] && r.cells[name] !== '-')).sort((a, b) => place(a) - place(b)).slice(0, 10);
+    const shown = columns.filter((name) => name !== 'tree' && this.data.rows.some((r) => r.cells[name] && r.cells[name] !== '-')).sort((a, b) => place(a) - place(b)).slice(0, 10);
     const list = shown.map((name) => {
       if (name === 'time') return { id: name, title: 'Time', value: (r) => r.cells.time, cell: (r, td) => this.time(r, td) };
       if (name === trace || name === 'parent') return { id: name, title: heading(name), value: (r) => r.cells[name], cell: (r, td) => this.link(r, td, name) };
@@ -113,6 +127,8 @@ const Records = {
       if (numeric(name)) return { id: name, title: heading(name), align: 'right', value: (r) => cellNumber(r.cells[name]), text: (r) => r.cells[name] || '' };
       return { id: name, title: heading(name), value: (r) => r.cells[name], text: (r) => r.cells[name] || '', full: true };
     });
+    const def = STREAMS.find((s) => s.id === this.stream), service = (r) => serviceOfInstance(def.id.split('.')[0], r.instance) || r.instance;
+    if (def.of && !columns.includes('service')) list.splice(2, 0, { id: ' service', title: 'Service', value: service, text: service, full: true });
     if (!columns.some((c) => /^(pod|agent|process|program|session|instance)$/.test(c))) {
       list.splice(2, 0, { id: ' instance', title: 'Runtime', value: (r) => r.instance, text: (r) => r.instance, full: true });
     }
@@ -137,9 +153,35 @@ const Records = {
     else { td.traceKey = null; setText(td, text); td.title = text; }
   },
 
-  open(row) {
-    const pairs = [['runtime', row.instance], ...Object.entries(row.cells)].filter(([, value]) => value !== '' && value !== '-');
-    showDialog('Record', recordList(pairs, this.stream), 'wide');
+  open(row, stream = this.stream) {
+    const pairs = [['runtime', row.instance], ...Object.entries(row.cells)].filter(([name, value]) => value !== '' && value !== '-' && name !== 'tree');
+    const root = callTree(row.cells.tree);
+    showDialog('Record', [this.related(stream, row.instance, row.cells), root && new CallTree(root).node, recordList(pairs, stream)], root ? 'tree' : 'wide');
+  },
+
+  // From a call or span to its tree, and back.
+  related(stream, instance, cells) {
+    const other = otherStream(stream);
+    if (!other || Archive.data) return null;
+    const note = h('span', { class: 'note', role: 'status' });
+    const look = async () => {
+      setText(note, 'Looking for it …');
+      try {
+        const row = await this.find(other, instance, cells);
+        if (!row) { setText(note, cells.tree ? 'It is no longer among the newest and slowest records.' : 'No tree is kept of it: trees are of the slowest calls, while somebody looks.'); return; }
+        for (const dialog of document.querySelectorAll('dialog[open]')) dialog.close();
+        this.open(row, other);
+      } catch (error) { setText(note, 'The records could not be read: ' + error.message); }
+    };
+    return h('p', { class: 'related' }, h('button', { type: 'button', class: 'ghost', onclick: look }, cells.tree ? 'The record of the call' : 'Its tree of methods'), ' ', note);
+  },
+
+  async find(stream, instance, cells) {
+    this.lookUp = this.lookUp || new RecordTables();
+    const found = await this.lookUp.fetch(app.client, ['slowest', 'table'].map((order) => [streamMetric(stream, order), [instance]]));
+    const same = (a, b) => !a || !b || a === '-' || b === '-' || a === b;
+    return [...found.values()].flatMap((tables) => mergeTables(tables).rows).find((row) => row.instance === instance && row.cells.time === cells.time
+      && same(row.cells.span, cells.span) && same(row.cells.thread, cells.thread)) || null;
   },
 };
 

@@ -27,6 +27,7 @@ function helpDialog() {
     ['Causes', 'Methods, locks, exceptions and collections. A figure with a line below it leads there.'],
     ['Traces', 'Spans that have the same trace id, as far as their records are here: the newest 50 and the slowest 50 of each runtime, and those that this page has seen.'],
     ['Records', 'Single calls, spans, collections: the newest, and the slowest of the last five minutes.'],
+    ['Call trees', 'The methods of the slowest calls, made while somebody looks. Stood still is a part of the total: the runtime was paused.'],
   ];
   showDialog('Keys and words', [
     h('dl', { class: 'keys' }, KEYS.map(([key, text]) => [h('dt', null, key.split(' ').map((k) => (/^(–|and)$/.test(k) ? ' ' + k + ' ' : h('kbd', null, k)))), h('dd', null, text)])),

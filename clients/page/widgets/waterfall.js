@@ -19,7 +19,7 @@ class Waterfall {
     this.cut = h('p', { class: 'waterfall-cut note', role: 'status' });
     this.legend = h('div', { class: 'waterfall-legend note' });
     this.node = h('div', { class: 'waterfall-box' }, this.summary, this.services, this.cut, this.grid, this.legend);
-    this.open = new Set();
+    this.open = new Map(); // key of a span → what is shown of it, which stays when lines are made anew
     this.lines = [];
     this.body.addEventListener('click', (e) => this.click(e));
     this.body.addEventListener('keydown', (e) => this.key(e));
@@ -87,14 +87,16 @@ class Waterfall {
   }
 
   fillDetails(line) {
-    const { span } = line;
+    const { span } = line, shown = this.open.get(span.key);
+    if (shown) { fill(line.details.firstChild, shown); return; }
     const pairs = [['fault', span.fault], ['runtime', span.instance], ...Object.entries(span.cells)].filter(([, value]) => value !== '' && value !== '-');
-    fill(line.details.firstChild, recordList(pairs, span.stream));
+    this.open.set(span.key, [recordList(pairs, span.stream), Records.related(span.stream, span.instance, span.cells)]);
+    fill(line.details.firstChild, this.open.get(span.key));
   }
 
   toggle(line) {
     const open = !this.open.has(line.span.key);
-    if (open) { this.open.add(line.span.key); this.fillDetails(line); } else this.open.delete(line.span.key);
+    if (open) this.fillDetails(line); else this.open.delete(line.span.key);
     setHidden(line.details, !open);
     line.tr.setAttribute('aria-expanded', String(open));
   }

@@ -154,6 +154,88 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   await page.close();
 }
 
+// Trees of slow calls: see tree_table of page_proxy.py.
+{
+  const { page, wrong } = await open(browser, good);
+  await live(page);
+  const rows = () => page.evaluate(() => [...document.querySelectorAll('dialog .call-tree tbody tr')].map((tr) => [...tr.cells].filter((td) => !td.hidden).map((td) => td.textContent).join(' | ')));
+  const frames = () => page.evaluate(() => [...document.querySelectorAll('dialog .call-tree .frame')].map((f) => f.getAttribute('aria-label')));
+  await show(page, 'services');
+  await verdict('a long duration leads to the trees of its service', async () => {
+    if (!(await until(() => page.evaluate(() => {
+      const at = Services.table.columns.findIndex((c) => c.id === 'p99'), row = [...Services.table.rows.values()].find((e) => e.row.source === 'profiler' && e.cells[at].querySelector('a.lead'));
+      row?.cells[at].querySelector('a.lead').click();
+      return Boolean(row);
+    })))) return false;
+    return until(() => page.evaluate(() => Records.stream === 'profiler.tree' && Records.order === 'slowest' && Records.table && Records.table.data.length === 3
+      && Records.table.data.every((r) => serviceKey('profiler', serviceOfInstance('profiler', r.instance)) === app.service) && Records.trees.getBoundingClientRect().top < innerHeight));
+  });
+  await verdict('they have service, duration, time that the JVM stood still, and nodes', () => until(async () => {
+    const heads = await page.evaluate(() => [...document.querySelectorAll('#records th')].map((th) => th.textContent.trim()));
+    return ['Duration, ms', 'Suspended, ms', 'Nodes', 'Service', 'Pod'].every((head) => heads.includes(head)) && !heads.includes('Tree') && !heads.includes('Runtime');
+  }));
+  await page.locator('#records tbody tr').first().focus();
+  await page.keyboard.press('Enter');
+  const tree = ['Shop.do | 400\u202fms | 100\u202fms | 50\u202fms | 1', 'Store.find | 200\u202fms | 190\u202fms | 40\u202fms | 3', 'Pool.borrow | 10\u202fms | 10\u202fms | 0 | 7',
+    'Json.write | 97\u202fms | 97\u202fms | – | 2', 'others | 3\u202fms | – | – | 5'];
+  await verdict('one is a table of its methods, callers first, small ones summed up', async () => {
+    const right = await until(async () => JSON.stringify(await rows()) === JSON.stringify(tree));
+    if (!right) details(JSON.stringify(await rows()));
+    return right && page.evaluate(() => [...document.querySelectorAll('dialog .call-tree tbody tr')].map((tr) => tr.cells[0].style.paddingLeft).join() === '8px,20px,32px,20px,20px'
+      && document.querySelector('dialog .call-tree tbody tr:nth-child(2) .bar-fill').style.width === '50%');
+  });
+  await verdict('and a flame graph of the same times', async () => {
+    const said = await frames();
+    details(JSON.stringify(said));
+    return said.length === 6 && said[0] === 'Shop.do, 400\u202fms (100\u202f%), own 100\u202fms' && said.includes('A.b, 2\u202fms (0.5\u202f%), own 2\u202fms');
+  });
+  await verdict('sorted by own time, and as a tree again', async () => {
+    await page.click('dialog .call-tree th[data-column="own"] button');
+    const flat = (await rows()).map((row) => row.split(' | ')[0]).join();
+    await page.click('dialog .call-tree th[data-column="order"] button');
+    return flat === 'Store.find,Shop.do,Json.write,Pool.borrow,others' && JSON.stringify(await rows()) === JSON.stringify(tree);
+  });
+  await verdict('axe finds nothing in it', () => accessible(page, 'call tree'));
+  await verdict('a call that is not there is told', async () => {
+    await page.click('dialog .related button');
+    return until(async () => /no longer among/.test(await text(page, 'dialog .related')));
+  });
+  await page.keyboard.press('Escape');
+  await page.evaluate((one) => { chooseService(null); Traces.show(one); }, '4bf92f3577b34da6a3ce929d0e0e4707');
+  await verdict('from the span of a trace to its tree', async () => {
+    if (!(await until(async () => (await count(page, '.waterfall tbody tr[aria-level]:not(.wf-details)')) === 4))) return false;
+    await page.locator('.waterfall tbody tr').first().click();
+    await page.click('.wf-details:not([hidden]) .related button');
+    return until(async () => JSON.stringify(await rows()) === JSON.stringify(['Shop.do | 15\u202fms | 12\u202fms | 1', 'Http.get | 3\u202fms | 3\u202fms | 1']));
+  });
+  await verdict('to its record, and to its trace again', async () => {
+    await page.click('dialog .related button');
+    if (!(await until(async () => (await count(page, 'dialog .call-tree')) === 0 && /http.url=\/page/.test(await text(page, 'dialog'))))) return false;
+    await page.click('dialog a.trace-link');
+    return until(async () => (await text(page, 'dialog h2')) === 'Trace 4bf92f3577b34da6a3ce929d0e0e4707');
+  });
+  await verdict('a span whose tree is not kept says so', async () => {
+    await until(async () => (await count(page, '.waterfall tbody tr[aria-level]:not(.wf-details)')) === 4);
+    await page.locator('.waterfall tbody tr[aria-level]:not(.wf-details)').nth(1).click();
+    await page.click('.wf-details:not([hidden]) .related button');
+    return until(async () => /No tree is kept/.test(await text(page, '.wf-details:not([hidden]) .related')));
+  });
+  await page.keyboard.press('Escape');
+  await verdict('texts of trees may be anything', () => page.evaluate(() => {
+    const names = (text) => { const root = callTree(text); return root && callNodes(root).map((n) => [n.depth, n.total, n.self, n.stop, n.executions, n.name].join('/')).join(' '); };
+    const wide = callTree('0,1,1,,1,a ' + Array.from({ length: 30000 }, (_, n) => `${n},1,1,,1,b`).join(' '));
+    return names('') === null && names('x') === null && names('7,5,1,0,1,A 9,4,4,,,B 0,1,,0,1,B 1,x,1,0,1,C') === '0/5000/1000/0/1/A 1/4000/4000///B 1/1000/1000/0/1/B' && callNodes(wide).length === 10000
+      && Math.max(...callNodes(wide).map((n) => n.depth)) === 128 && names('0,5,1,0,1,A 1,2,2,0,1,B 1,2,2,0,1,B').split(' ').length === 3;
+  }));
+  await verdict('an address opens them', async () => {
+    await page.goto(page.url().split('#')[0] + '#trees');
+    await page.reload();
+    return until(() => page.evaluate(() => Records.order === 'slowest' && otherStream(Records.stream) !== undefined && Records.table && Records.table.data.length > 0));
+  });
+  await verdict('no error in it', () => noErrors(wrong));
+  await page.close();
+}
+
 // Figures lead to what they are of.
 {
   const { page, wrong } = await open(browser, good);
@@ -266,6 +348,13 @@ for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'],
   await verdict(`${width} pixels: a waterfall fits, axe finds nothing`, async () => (await until(async () => (await count(page, '.waterfall tbody tr')) > 3))
     && (await page.evaluate(() => { const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth && [...d.querySelectorAll('.wf-track, .wf-took')].slice(0, 8).every((e) => { const b = e.getBoundingClientRect(); return b.left >= 0 && b.right <= innerWidth && b.width > 30; }); }))
     && (await accessible(page, 'waterfall ' + width)));
+  await page.keyboard.press('Escape');
+  await page.evaluate(() => Records.chooseTrees());
+  await show(page, 'records');
+  await until(async () => (await page.evaluate(() => Records.table?.data[0]?.cells.tree)) && ((await page.locator('#records tbody tr').first().click()) || true));
+  await verdict(`${width} pixels: a tree fits, axe finds nothing`, async () => (await until(async () => (await count(page, 'dialog .call-tree tbody tr')) > 1))
+    && (await page.evaluate(() => { const d = document.querySelector('dialog'); return d.scrollWidth <= d.clientWidth && document.querySelectorAll('dialog .frame').length > 1; }))
+    && (await accessible(page, 'tree ' + width)));
   await verdict('no error in it', () => noErrors(wrong));
   await page.close();
 }

@@ -97,6 +97,8 @@ pub struct Log {
     pub packs: bool,
     /// [`Peer::keeps`](crate::contract::Peer::keeps) says yes.
     pub keeps: bool,
+    /// [`Peer::is_watched`](crate::contract::Peer::is_watched) says yes.
+    pub watched: bool,
     /// Parameters of dynamic metrics that there is room for.
     pub room: usize,
     /// [`Peer::refusal`](crate::contract::Peer::refusal) says this from the next identity on.
@@ -133,6 +135,7 @@ impl Log {
             slots: Slots::new(),
             packs: false,
             keeps: false,
+            watched: true,
             room: usize::MAX,
             refuses: None,
             requests: VecDeque::new(),

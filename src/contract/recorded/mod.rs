@@ -273,7 +273,7 @@ impl Recipient for Handle {
     }
 
     fn is_watched(&self, _: EventKindId) -> bool {
-        true
+        self.log().watched
     }
 
     fn set_now(&mut self, _: Now) {}

@@ -19,16 +19,21 @@ pub(super) fn start(
     Context { peers, net, .. }: Context,
 ) -> io::Result<Box<dyn Running<Config>>> {
     let options = Arc::new(RwLock::new(options(&config)));
+    let dictionary = usize::try_from(config.dictionary).unwrap_or(usize::MAX);
+    let shared = Arc::new(SharedState::within(dictionary, peers.memory()));
+    shared.set_trees(peers.limits().trees);
     if let Some(address) = config.listen {
-        let factory = sessions(&options, &config, &peers);
+        let factory = sessions(&options, &shared);
         // Reset, because an agent treats the plain end of a connection as a pause.
-        net.listen(Listen { address, peers, factory, reset: true });
+        net.listen(Listen { address, peers: peers.clone(), factory, reset: true });
     }
-    Ok(Box::new(RunningProfiler { options, config: Mutex::new(config) }))
+    Ok(Box::new(RunningProfiler { options, peers, shared, config: Mutex::new(config) }))
 }
 
 struct RunningProfiler {
     options: SharedOptions,
+    peers: Peers,
+    shared: Arc<SharedState>,
     /// The configuration that was applied last.
     config: Mutex<Config>,
 }
@@ -40,6 +45,7 @@ impl Running<Config> for RunningProfiler {
             new.clone(),
         );
         *self.options.write().unwrap_or_else(PoisonError::into_inner) = options(new);
+        self.shared.set_trees(self.peers.limits().trees);
         let keys = [
             ("listen", old.listen != new.listen),
             ("dictionary", old.dictionary != new.dictionary),
@@ -62,10 +68,8 @@ fn options(config: &Config) -> Options {
     }
 }
 
-fn sessions(options: &SharedOptions, config: &Config, peers: &Peers) -> SessionFactory {
-    let options = Arc::clone(options);
-    let dictionary = usize::try_from(config.dictionary).unwrap_or(usize::MAX);
-    let shared = Arc::new(SharedState::within(dictionary, peers.memory()));
+fn sessions(options: &SharedOptions, shared: &Arc<SharedState>) -> SessionFactory {
+    let (options, shared) = (Arc::clone(options), Arc::clone(shared));
     Arc::new(move |caller: Caller| {
         let options = options.read().unwrap_or_else(PoisonError::into_inner).clone();
         let session = AgentSession::new(caller.address.to_string(), options, Arc::clone(&shared));

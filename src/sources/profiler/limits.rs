@@ -82,6 +82,23 @@ pub const PENDING: usize = 64 << 20;
 pub const ALL_PENDING: usize = 128 << 20;
 /// Bytes of pending calls that each pod may have even if other pods use up the common limit.
 pub const PENDING_LEAST: usize = 64 << 10;
+/// Bytes of the events of one root that are kept for its tree. The start of a real service has 4.3 KB, a call with
+/// 10,000 statements about 100 KB.
+pub(super) const TREE_ROOT: usize = 64 << 10;
+/// Bytes of the events of all roots of one connection that are kept.
+pub(super) const TREE_PEER: usize = 1 << 20;
+/// Slow calls of one pod that have come before the end of their root.
+pub(super) const TREE_CALLS: usize = 32;
+/// Shortest call whose record waits for the pauses that may have fallen into it, in milliseconds: those of shorter
+/// ones, of which there are many, have the pauses that are known when they come.
+pub(super) const SUSPENDED_MS: u64 = 100;
+/// Calls of one pod that pauses may have fallen into which are not known yet; 64 KiB.
+pub(super) const OPEN_CALLS: usize = 4096;
+/// Pauses of one pod that are kept, to tell which part of a call they were: 96 KiB. A real pod has 500 in the first
+/// 95 s, and far fewer later.
+pub(super) const PAUSES: usize = 4096;
+/// Age of such a pause, in milliseconds.
+pub(super) const PAUSE_AGE_MS: i64 = 600_000;
 /// Methods of one pod without a name whose sums are kept; also pairs of method and parameter
 /// without a name.
 pub(super) const UNNAMED: usize = 4096;

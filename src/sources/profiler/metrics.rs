@@ -4,7 +4,7 @@
 use crate::catalogue::{
     InDomDef, Part, RollUp, ServiceOf, ServiceRows, ServiceSum, Services, TableDef,
 };
-use crate::model::TableCell::{Milliseconds, Others, Param, Peer, Status};
+use crate::model::TableCell::{Long, Milliseconds, Others, Param, Peer, Status};
 use crate::model::{EventKind, EventKindId, EventTable, Leaf, ParamItem, RowItem, TableId};
 use crate::{event_params, listed, peer_metrics, row_metrics};
 
@@ -60,6 +60,10 @@ peer_metrics! {
     ERROR_TORN 41 "error.torn" U64 Counter Count Cell "Files of streams that ended within a record" "As it happens when a connection breaks.";
     ERROR_PROTOCOL 42 "error.protocol" U64 Counter Count Cell "Connections closed because of what the agent sent" "Unknown commands or handles, fields that are too long. The log says more.";
     ERROR_DICTIONARY 43 "error.dictionary" U64 Counter Count Cell "Connections closed because they had calls but no dictionary" "An agent that loses its connection during a rotation comes back at once and does not send its dictionary again. After a restart of the PMDA nobody knows it: the agent is told to start anew, which takes it 10 s.";
+    TREES 44 "tree.kept" U64 Counter Count Cell "Records of event.tree" "Calls that were among the slowest of their service in a window of 30 s, while somebody read event.tree or with trees.always.";
+    TREES_PARTIAL 45 "tree.partial" U64 Counter Count Cell "Trees that lack the end of their call" "Those of tree.kept of whose calls not all was kept: more than 64 KiB of the trace of one call, 1 MiB of the open calls of one pod, 16 MiB of all. What is not known is in others.";
+    TREES_DROPPED 46 "tree.dropped" U64 Counter Count Cell "Trees that were not made" "Calls that were among the slowest when the agent began its dictionary anew, so that their methods had no names any more.";
+    SUSPENDED 47 "call.suspended" U64 Counter Nanoseconds Cell "Time of calls in which the JVM stood still" "The part of the durations of finished calls that pauses (apm.profiler.suspend) fell into: of several calls at once a pause counts in each. A pause is known with the next one, and counts then in the calls of the last minutes.";
 }
 
 /// Lower bounds of the duration buckets in ms, in steps of 1-2-5.
@@ -228,6 +232,7 @@ row_metrics! {
     SERVICE_TIME SERVICES 2 "service.time" U64 Counter Nanoseconds "Time that calls of the service took" "Of all its pods, as apm.profiler.call.time. Divide its rate by that of service.count for the mean.";
     SERVICE_CPU SERVICES 3 "service.cpu" U64 Counter Nanoseconds "CPU time of calls of the service" "Of all its pods, as apm.profiler.call.cpu.";
     SERVICE_WAIT SERVICES 4 "service.wait" U64 Counter Nanoseconds "Time that calls of the service waited for monitors" "Of all its pods, as apm.profiler.call.wait.";
+    SERVICE_SUSPENDED SERVICES 17 "service.suspended" U64 Counter Nanoseconds "Time of calls of the service in which the JVM stood still" "Of all its pods, as apm.profiler.call.suspended.";
     SERVICE_MEMORY SERVICES 5 "service.memory" U64 Counter Bytes "Memory allocated by calls of the service" "Of all its pods, as apm.profiler.call.memory.";
     SERVICE_SUSPENDS SERVICES 6 "service.suspend.count" U64 Counter Count "Times that JVMs of the service stood still" "Of all its pods, as apm.profiler.suspend.count.";
     SERVICE_SUSPEND_TIME SERVICES 7 "service.suspend.time" U64 Counter Nanoseconds "Time that JVMs of the service stood still" "Of all its pods, as apm.profiler.suspend.time: its rate is the share of time, summed over the pods.";
@@ -305,6 +310,34 @@ listed! {
             duration: None,
         },
     };
+    /// Trees of calls.
+    TREE = EventKind {
+        name: "tree",
+        cluster: CLUSTER + 12,
+        what: "the tree of methods of one slow call",
+        help: "Of the slowest calls of each service in 30 s ([trees] in the configuration); the records come when these are over. The time is that of the \
+               call's start. The parameter tree has the nodes, parted by blanks, each parent before its children, those with most time first: \
+               DEPTH,TOTAL,SELF,STOPPED,EXECUTIONS,CLASS.METHOD, times in microseconds. In STOPPED the JVM stood still. A node with the name others \
+               sums up what is too small to be shown; it has no SELF and no STOPPED. Trees are made only while somebody reads them, as records or as a table. \
+               trace.file, trace.offset and trace.index are those of the call's own record.",
+        table: EventTable {
+            columns: &[
+                ("pod", Peer),
+                ("duration_ms", Milliseconds(P_DURATION)),
+                ("method", Param(P_METHOD)),
+                ("title", Param(P_TITLE)),
+                ("status", Status(P_ERROR)),
+                ("suspended_ms", Milliseconds(P_SUSPENDED)),
+                ("nodes", Param(P_NODES)),
+                ("thread", Param(P_THREAD)),
+                ("trace_id", Param(P_TRACE_ID)),
+                ("request_id", Param(P_REQUEST_ID)),
+                ("tree", Long(P_TREE)),
+                ("fields", Others(0)),
+            ],
+            duration: Some(P_DURATION),
+        },
+    };
 }
 
 event_params! {
@@ -337,6 +370,11 @@ event_params! {
     P_SEQUENCE 27 "sequence" I32 None "sequence of the stream's file";
     P_SIZE 28 "size" U32 Bytes "size of the piece";
     P_OFFSET 29 "offset" U64 Bytes "bytes of the file before it";
+    P_SUSPENDED 30 "suspended" U64 Nanoseconds "part of the call in which the JVM stood still";
+    P_TREE 31 "tree" Text None "methods of the call: DEPTH,TOTAL,SELF,STOPPED,EXECUTIONS,CLASS.METHOD in us";
+    P_NODES 32 "nodes" U32 Count "nodes of the tree, those in others included";
+    P_PARTIAL 33 "partial" U32 None "1: the end of the call is missing in the tree";
+    P_STATEMENTS 34 "statements" U32 Count "SQL statements of the call";
 }
 
 /// Indexed parameters of calls with a predefined event parameter.
@@ -389,6 +427,7 @@ const SUMS: &[ServiceSum] = &[
     ServiceSum::Of(ERRORS, SERVICE_ERRORS),
     ServiceSum::Of(CPU, SERVICE_CPU),
     ServiceSum::Of(WAIT, SERVICE_WAIT),
+    ServiceSum::Of(SUSPENDED, SERVICE_SUSPENDED),
     ServiceSum::Of(MEMORY, SERVICE_MEMORY),
     ServiceSum::Of(SUSPENDS, SERVICE_SUSPENDS),
     ServiceSum::Of(SUSPEND_TIME, SERVICE_SUSPEND_TIME),

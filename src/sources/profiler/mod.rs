@@ -90,7 +90,7 @@ pub use streams::record::{
     Reference, TagValue, TraceEvent, TraceKind,
 };
 pub use streams::scan::DecodeError;
-pub use streams::trace::{ShortEvents, StepCounts, StepVisitor};
+pub use streams::trace::{EventPlace, ShortEvents, StepCounts, StepVisitor};
 pub use streams::{Counts, Stream, Streams};
 pub use wire::dialogue::Dialogue;
 pub use wire::{

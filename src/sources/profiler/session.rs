@@ -18,8 +18,8 @@ use super::wire::dialogue::Dialogue;
 use super::wire::{Event, Settings, StreamKind, Violation};
 use super::{limits, wire};
 use crate::contract::{Control, Held, Peer, Session, SessionError};
-use crate::meter::MergedLatencies;
-use crate::model::{Condition, HeapSize, Memory, Now};
+use crate::meter::{MergedLatencies, SlowCalls};
+use crate::model::{Condition, HeapSize, Memory, Now, TreeRules};
 
 /// Longest time from the connection to hello.
 const HELLO: Duration = Duration::from_secs(10);
@@ -83,6 +83,7 @@ impl AgentSession {
                 Arc::clone(&options.parameters),
                 pending,
                 Arc::clone(&shared.latencies),
+                Arc::clone(&shared.slow),
             ),
             options,
             shared,
@@ -221,7 +222,7 @@ impl Session for AgentSession {
     fn held(&self) -> Held {
         Held {
             own: size_of::<Self>() + self.heap_size(),
-            shared: self.connection.streams().dictionary().cost(),
+            shared: self.connection.streams().dictionary().cost() + self.metrics.shared(),
         }
     }
 
@@ -359,12 +360,13 @@ impl Connection {
 }
 
 /// State of all sessions: shared words, dictionaries of disconnected JVMs, the memory of pending
-/// calls, and the latencies of services.
+/// calls, and the latencies and slowest calls of services.
 #[derive(Debug)]
 pub struct SharedState {
     pub(super) interner: Arc<Interner>,
     pub(super) pending: Arc<PendingBudget>,
     latencies: Arc<MergedLatencies>,
+    slow: Arc<SlowCalls>,
     cache: Mutex<DictionaryCache>,
 }
 
@@ -383,8 +385,14 @@ impl SharedState {
             interner: Arc::new(Interner::within(max, memory)),
             pending: Arc::new(PendingBudget::new(memory)),
             latencies: Arc::new(MergedLatencies::new(memory)),
+            slow: Arc::new(SlowCalls::new(memory)),
             cache,
         }
+    }
+
+    /// Sets which calls have trees from now on.
+    pub fn set_trees(&self, rules: TreeRules) {
+        self.slow.set_rules(rules);
     }
 
     /// Keeps the dictionary of a lost connection for the next one of the same JVM.

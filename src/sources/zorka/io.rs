@@ -31,14 +31,20 @@ pub(super) fn start(
     let path = state_dir.join(STATE_FILE);
     let (collector, may_save) = collector(&config, &peers, &path);
     let collector = Arc::new(collector.known_as(own_names()));
+    collector.set_trees(peers.limits().trees);
     if let Some(address) = config.listen {
         let service = Arc::clone(&collector);
-        net.listen_http(HttpListen { address, peers, service, limits: HttpLimits::default() });
+        net.listen_http(HttpListen {
+            address,
+            peers: peers.clone(),
+            service,
+            limits: HttpLimits::default(),
+        });
         if may_save {
             net.spawn(save(Arc::clone(&collector), path, net.stop().clone()));
         }
     }
-    Ok(Box::new(RunningZorka { collector, config: Mutex::new(config) }))
+    Ok(Box::new(RunningZorka { collector, peers, config: Mutex::new(config) }))
 }
 
 /// The host's name, and its first part.
@@ -51,6 +57,7 @@ fn own_names() -> Vec<String> {
 
 struct RunningZorka {
     collector: Arc<Collector>,
+    peers: Peers,
     /// The configuration that was applied last.
     config: Mutex<Config>,
 }
@@ -58,6 +65,7 @@ struct RunningZorka {
 impl Running<Config> for RunningZorka {
     fn reconfigure(&self, new: &Config) -> Vec<&'static str> {
         self.collector.reconfigure(new);
+        self.collector.set_trees(self.peers.limits().trees);
         let old = std::mem::replace(
             &mut *self.config.lock().unwrap_or_else(PoisonError::into_inner),
             new.clone(),

@@ -1,7 +1,7 @@
 //! The metrics, tables, events and parameters of Zorka agents (docs/metrics.md, apm.zorka.*).
 
 use crate::catalogue::{InDomDef, TableDef};
-use crate::model::TableCell::{Milliseconds, Others, Param, Peer, Status};
+use crate::model::TableCell::{Long, Milliseconds, Others, Param, Peer, Status};
 use crate::model::{EventKind, EventKindId, EventTable, RowItem, TableId};
 use crate::{event_params, listed, peer_metrics, row_metrics};
 
@@ -52,6 +52,9 @@ peer_metrics! {
     STRAY 41 "stray.count" U64 Counter Count Cell "Items without a place" "Items of trace bodies outside of any record, and attributes for a type of spans that is not around them. They are not counted otherwise.";
     BACKWARDS 42 "backwards.count" U64 Counter Count Cell "Records that end before they start" "The agent's clock went backwards; their duration is 0.";
     SKIPPED 43 "skipped.bytes" U64 Counter Bytes Cell "Bytes at the start of traces that were skipped" "zorka 1.90.6 sends only the last 64 KiB of a long trace of its streaming tracer, which may begin in the middle of an item.";
+    TREES 44 "tree.kept" U64 Counter Count Cell "Records of event.tree" "Spans that were among the slowest of their service in a window of 30 s, while somebody read event.tree or with trees.always.";
+    TREES_PARTIAL 45 "tree.partial" U64 Counter Count Cell "Trees of which the agent dropped records" "Counted when their span comes, also if slower ones then take its place.";
+    TREES_DROPPED 46 "tree.dropped" U64 Counter Count Cell "Trees for which there was no memory" "At most 16 MiB of all agents wait for the end of their window.";
     RESTARTS 39 "restarts" U64 Counter Count Cell "New JVMs under this name" "Grows when a new session takes over the name of one that has ended.";
 }
 
@@ -417,6 +420,34 @@ listed! {
             duration: None,
         },
     };
+    /// Trees of spans.
+    TREE = EventKind {
+        name: "tree",
+        cluster: CLUSTER + 50,
+        what: "the tree of methods of one slow span",
+        help: "Of the slowest spans of each service in 30 s that are within no other span of their body ([trees] in the configuration); the records come \
+               when these are over. The time is that of the span's start. The first parameter, parent, is the id of the span, which span has too: a tree is a child of its span. The parameter \
+               tree has the nodes, parted by blanks, each parent before its children, those with most time first: \
+               DEPTH,TOTAL,SELF,,EXECUTIONS,CLASS.METHOD, times in microseconds. SELF can be below 0 by ticks of the agent's clock. A node with the \
+               name others sums up what is too small to be shown, and spans that were sent alone. Trees are made only while somebody reads them, as records or as a table.",
+        table: EventTable {
+            columns: &[
+                ("agent", Peer),
+                ("duration_ms", Milliseconds(P_DURATION)),
+                ("service", Param(P_SERVICE)),
+                ("type", Param(P_TYPE)),
+                ("method", Param(P_METHOD)),
+                ("status", Status(P_ERROR)),
+                ("nodes", Param(P_NODES)),
+                ("calls", Param(P_CALLS)),
+                ("trace", Param(P_TRACE)),
+                ("span", Param(P_SPAN)),
+                ("tree", Long(P_TREE)),
+                ("fields", Others(0)),
+            ],
+            duration: Some(P_DURATION),
+        },
+    };
 }
 
 event_params! {
@@ -453,6 +484,9 @@ event_params! {
     P_ATTRIBUTES 31 "attributes" Text None "other attributes that zorka.attributes has, name=value";
     P_SIGNATURE 32 "signature" Text None "types of the method's arguments and result, as in class files";
     P_DIALECT 33 "dialect" Text None "what the agent speaks (apm.zorka.dialect)";
+    P_TREE 34 "tree" Text None "methods of the span: DEPTH,TOTAL,SELF,,EXECUTIONS,CLASS.METHOD in us";
+    P_NODES 35 "nodes" U32 Count "nodes of the tree, those in others included";
+    P_PARTIAL 36 "partial" U32 None "1: the agent has dropped records of the span";
 }
 
 /// The instance domain of agents.

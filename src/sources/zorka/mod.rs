@@ -32,6 +32,7 @@ mod records;
 mod roll_up;
 mod session;
 mod shape;
+mod trees;
 pub mod wire;
 
 pub use config::Config;

@@ -47,15 +47,15 @@ fn stack(line: &str) -> Option<Folded> {
         let (stack, us) = line.rsplit_once(' ')?;
         (stack.to_owned(), us.parse().ok()?)
     };
-    let mut parts = text.split(';').map(Box::from);
-    let service: Box<str> = parts.next().filter(|service: &Box<str>| !service.is_empty())?;
-    let mut frames: Vec<Box<str>> = parts.collect();
+    let mut parts = text.split(';');
+    let service = parts.next().filter(|service| !service.is_empty())?;
+    let mut frames: Vec<Box<str>> = parts.map(Box::from).collect();
     if frames.is_empty() {
         // What is of no service: `other`.
-        frames.push(service.clone());
+        frames.push(service.into());
     }
     let value = us.saturating_mul(1000);
-    Some(Folded { service, source: "".into(), frames, value, sampled: None })
+    Some(Folded { service: service.into(), source: "".into(), frames, value, sampled: None })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod places;
 pub use format::{Format, Number, Said, Track};
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -259,8 +260,14 @@ impl<F: Format> Timeline<F> {
         if slices.iter().all(|slice| slice.cause == 0) {
             return Vec::new();
         }
-        let known = slices.iter().filter(|slice| slice.key != 0 && slice.end().is_some());
-        let known: HashMap<u64, u32> = known.map(|slice| (slice.key, slice.place)).collect();
+        let mut known: HashMap<u64, u32> = HashMap::new();
+        for slice in slices.iter_mut().filter(|slice| slice.key != 0 && slice.end().is_some()) {
+            match known.entry(slice.key) {
+                Entry::Vacant(new) => drop(new.insert(slice.place)),
+                // A span that came again has no arrows.
+                Entry::Occupied(_) => (slice.key, slice.cause) = (0, 0),
+            }
+        }
         let process = |place| self.places.get(place).map(|place| place.process);
         let mut found = Vec::new();
         for slice in slices.iter_mut().filter(|slice| slice.cause != 0) {

@@ -15,6 +15,9 @@ const MOST_THREADS: usize = 4096;
 /// The name of the place for records that name no thread.
 const NONE: &str = "spans";
 
+/// What tells processes apart: source, instance, host.
+type Key = (Box<str>, Box<str>, Arc<str>);
+
 /// A process.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -49,7 +52,7 @@ pub(super) struct Place {
 pub(super) struct Places {
     pub(super) processes: Vec<Process>,
     pub(super) places: Vec<Place>,
-    known: HashMap<(Box<str>, Box<str>, Arc<str>), usize>,
+    known: HashMap<Key, usize>,
     last: Option<(Arc<Origin>, usize)>,
     tracks: u32,
 }
@@ -79,7 +82,7 @@ impl Places {
         format: &mut impl Format,
     ) -> io::Result<usize> {
         let Instance { name, host, .. } = instance;
-        let key = (Box::from(source), name.clone(), host.clone());
+        let key: Key = (source.into(), name.clone(), host.clone());
         if let Some(known) = self.known.get(&key) {
             return Ok(*known);
         }

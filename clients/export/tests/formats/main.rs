@@ -1,5 +1,7 @@
 //! Whether files say what the records say: read by readers that have nothing in common with the writers.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::type_complexity, reason = "a test")]
+
 mod profiles;
 mod trace;
 mod wire;
@@ -90,8 +92,9 @@ fn said(lines: &str) -> (BTreeMap<(String, String, i64, Option<i64>), usize>, u6
         let time: jiff::Timestamp = text("time").parse().unwrap();
         let at = i64::try_from(time.as_nanosecond()).unwrap();
         let parameter = |name: &str| line["parameters"][name].as_i64();
+        let background = line["parameters"]["type"] == "background";
         let length = match parameter("pause") {
-            Some(pause) if kind.ends_with(".gc") => Some(pause),
+            Some(pause) if kind.ends_with(".gc") && !background => Some(pause),
             _ => parameter("duration"),
         };
         let start = if AT_END.contains(&&*kind) { at - length.unwrap_or(0) } else { at };

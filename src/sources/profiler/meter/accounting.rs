@@ -373,9 +373,13 @@ const NAME_MAX: usize = 200;
 /// `package.Class.method` of `returnType package.Class.method(argTypes) (Source.java:line) [jar]`
 /// (docs/protocols/java-profiler.md B.2), without blanks; the whole word if it is not a method, `#` if that is empty: a row needs a name.
 pub(crate) fn method_name(word: &str) -> String {
+    row_key(method_part(word), NAME_MAX)
+}
+
+/// The part of a word that names the method.
+pub(crate) fn method_part(word: &str) -> &str {
     let head = word.split('(').next().unwrap_or(word).trim_end();
-    let name = head.rsplit(' ').next().filter(|n| !n.is_empty()).unwrap_or(word);
-    row_key(name, NAME_MAX)
+    head.rsplit(' ').next().filter(|n| !n.is_empty()).unwrap_or(word)
 }
 
 /// The agent's own method whose calls report lost calls, every 60 s while there are any

@@ -5,6 +5,8 @@ mod pack;
 pub(super) mod pending;
 mod roles;
 mod stacks;
+mod thread;
+mod trees;
 
 pub(super) use self::roles::restore;
 pub use self::roles::{PARAMETER_NAME_MAX, PARAMETERS_MAX, is_parameter_name};
@@ -17,6 +19,7 @@ use self::accounting::{Accounting, Marks, REST, is_loss_report};
 use self::pack::CallRecords;
 use self::pending::{PendingBudget, PendingCall, PendingCalls};
 use self::stacks::Stacks;
+use self::trees::{Pauses, Trees};
 use super::dictionary::Dictionary;
 use super::limits;
 use super::metrics::{self as m, ns};
@@ -25,11 +28,11 @@ use super::streams::record::{
     BigValue, Block, Call, Chunk, File, Observer, Pause, TraceEvent, TraceKind,
 };
 use super::streams::scan::DecodeError;
-use super::streams::trace::{ShortEvents, StepCounts, StepVisitor};
+use super::streams::trace::{EventPlace, ShortEvents, StepCounts, StepVisitor};
 use super::wire::{Hello, Opened, PodName};
 use crate::contract::{Identity, Peer, Service};
 use crate::events::flags::POINT;
-use crate::meter::{MergedLatencies, clean};
+use crate::meter::{MergedLatencies, SlowCalls, clean};
 use crate::model::{HeapSize, Now, Stamp, Value, another_host};
 
 /// Bytes of one part of an instance name, at most.
@@ -61,13 +64,23 @@ pub(crate) struct PodMetrics {
     words: usize,
     rejected: u64,
     latencies: Arc<MergedLatencies>,
+    pauses: Pauses,
     scratch: PendingCall,
     message: bool,
     /// Seconds since the last data.
     idle: u8,
 }
 
-crate::heap_size!(PodMetrics { address, name, accounting, stacks, pending, records, scratch });
+crate::heap_size!(PodMetrics {
+    address,
+    name,
+    accounting,
+    stacks,
+    pending,
+    records,
+    pauses,
+    scratch
+});
 
 /// Observes one read of a connection.
 pub(crate) struct PodObserver<'a> {
@@ -83,6 +96,7 @@ impl PodMetrics {
         parameters: Arc<[String]>,
         pending: Arc<PendingBudget>,
         latencies: Arc<MergedLatencies>,
+        slow: Arc<SlowCalls>,
     ) -> Self {
         Self {
             address,
@@ -90,7 +104,7 @@ impl PodMetrics {
             name: String::new(),
             accounting: Accounting::default(),
             streams: 0,
-            stacks: stacks.then(Stacks::default),
+            stacks: stacks.then(|| Stacks::new(Trees::new(slow))),
             pending: PendingCalls::new(pending),
             records: CallRecords::new(parameters),
             loss_report: None,
@@ -98,6 +112,7 @@ impl PodMetrics {
             words: 0,
             rejected: 0,
             latencies,
+            pauses: Pauses::default(),
             scratch: PendingCall::default(),
             message: false,
             idle: 0,
@@ -124,10 +139,17 @@ impl PodMetrics {
         }
     }
 
+    /// Bytes of open calls, which are charged to all connections together.
+    pub(crate) fn shared(&self) -> usize {
+        self.stacks.as_ref().map_or(0, |stacks| stacks.trees.charged())
+    }
+
     /// Emits pending calls whose names have arrived or whose wait is over.
     fn release_calls(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
-        let Self { accounting, pending, records, loss_report, .. } = self;
-        pending.release(now.monotonic, words, end, |entry| {
+        let Self { accounting, pending, records, loss_report, pauses, .. } = self;
+        let is_known =
+            |entry: &PendingCall| entry.is_named(words) && pauses.are_known(&entry.numbers);
+        pending.release(now.monotonic, end, is_known, |entry| {
             let call = &entry.call();
             let marks = Marks::of(call.method, entry.ids(), words);
             if entry.uncounted {
@@ -138,7 +160,8 @@ impl PodMetrics {
             }
             peer.add(m::NAMELESS, (!marks.named).into());
             let method = || accounting.methods.name(call.method);
-            records.pack(call, entry.params(), marks.error, method, words, peer);
+            let facts = (marks.error, pauses.of(call));
+            records.pack(call, entry.params(), facts, method, words, peer);
         });
     }
 
@@ -149,13 +172,18 @@ impl PodMetrics {
         }
         self.accounting.methods.expire(now.monotonic, false, peer);
         self.report(now, words, peer, false);
-        self.stacks.iter_mut().for_each(|s| s.report(words, peer, false));
+        if let Some(stacks) = &mut self.stacks {
+            stacks.report(words, peer, false);
+            stacks.trees.report(now.monotonic, words, &self.pauses, peer, false);
+            stacks.watch(peer);
+        }
         self.accounting.show_percentiles(now, peer);
         self.idle = self.idle.saturating_add(1);
         let silent = self.idle == IDLE;
         if silent {
             self.stacks.iter_mut().for_each(|s| s.shrink(peer));
             self.records.shrink();
+            self.pauses.shrink();
             self.accounting.methods.shrink();
         }
         silent
@@ -164,7 +192,10 @@ impl PodMetrics {
     /// The connection has ended.
     pub(crate) fn close(&mut self, now: Now, words: &Dictionary, peer: &mut Peer) {
         self.report(now, words, peer, true);
-        self.stacks.iter_mut().for_each(|s| s.report(words, peer, true));
+        if let Some(stacks) = &mut self.stacks {
+            stacks.report(words, peer, true);
+            stacks.trees.report(now.monotonic, words, &self.pauses, peer, true);
+        }
         self.accounting.show_percentiles(now, peer);
     }
 }
@@ -222,7 +253,12 @@ impl Observer for PodObserver<'_> {
         }
         self.peer.row(m::METHODS, REST, None);
         let Self { pod: PodMetrics { accounting, latencies, .. }, .. } = self;
-        accounting.service = latencies.of(&format!("{namespace}/{service}"));
+        let service = format!("{namespace}/{service}");
+        accounting.service = latencies.of(&service);
+        if let Some(stacks) = &mut self.pod.stacks {
+            stacks.trees.join(&service, self.peer);
+            stacks.watch(self.peer);
+        }
     }
 
     fn opened(&mut self, opened: &Opened<'_>) {
@@ -241,6 +277,9 @@ impl Observer for PodObserver<'_> {
 
     fn chunk(&mut self, chunk: &Chunk<'_>) {
         self.pod.idle = 0;
+        if let Some(stacks) = &mut self.pod.stacks {
+            stacks.trees.now = self.now.monotonic;
+        }
         let size = chunk.size as u64;
         let slot = slot(&chunk.file);
         self.peer.row_add(slot, m::STREAM_BYTES, size);
@@ -262,12 +301,20 @@ impl Observer for PodObserver<'_> {
         if pod.loss_report == Some(call.method) {
             return;
         }
+        if let Some(stacks) = &mut pod.stacks {
+            stacks.trees.call(call);
+        }
+        let suspended_ms = pod.pauses.call(call);
+        if suspended_ms > 0 {
+            peer.add(m::SUSPENDED, ns(suspended_ms));
+        }
         let marks = Marks::of(call.method, call.params.ids(), words);
-        if marks.named {
+        if marks.named && pod.pauses.are_known(call) {
             pod.accounting.call(call, call.params.ids(), marks, *now, words, peer);
             let method = || pod.accounting.methods.name(call.method);
             let params = call.params.iter().map(|param| (param.id, param.value));
-            return pod.records.pack(call, params, marks.error, method, words, peer);
+            let facts = (marks.error, suspended_ms);
+            return pod.records.pack(call, params, facts, method, words, peer);
         }
         pod.scratch.take(call);
         // Then it is counted when its name arrives.
@@ -279,6 +326,11 @@ impl Observer for PodObserver<'_> {
     }
 
     fn pause(&mut self, pause: &Pause) {
+        let within_ms = self.pod.pauses.add(pause);
+        if within_ms > 0 {
+            self.peer.add(m::SUSPENDED, ns(within_ms));
+        }
+        self.pod.pending.word();
         let took = ns(pause.duration_ms.into());
         self.peer.add(m::SUSPENDS, 1);
         self.peer.add(m::SUSPEND_TIME, took);
@@ -339,7 +391,7 @@ impl Observer for PodObserver<'_> {
     fn dictionary_reset(&mut self) {
         self.pod.loss_report = None;
         self.pod.accounting.reset_dictionary(self.peer);
-        self.pod.stacks.iter_mut().for_each(Stacks::reset_dictionary);
+        self.pod.stacks.iter_mut().for_each(|s| s.reset_dictionary(self.peer));
         self.pod.records.reset_dictionary();
     }
 
@@ -396,8 +448,8 @@ struct OnlyCounted;
 
 impl StepVisitor for OnlyCounted {
     fn time(&mut self, _: i64) {}
-    fn enter(&mut self, _: u32) {}
-    fn exit(&mut self) {}
+    fn enter(&mut self, _: u32, _: EventPlace) {}
+    fn exit(&mut self, _: usize) {}
     fn tag(&mut self, _: u32) {}
 }
 

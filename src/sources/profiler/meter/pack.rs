@@ -9,7 +9,7 @@ use super::accounting::nameless;
 use super::roles::{ParamRole, ParamRoles, Reported};
 use crate::contract::{ParamId, Peer};
 use crate::events::flags::POINT;
-use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
+use crate::events::{Batch, NumberParam, Numbers, RecordTemplate, TextWriter};
 use crate::model::{ParamItem, Pmid, Stamp, cut};
 use crate::sources::profiler::dictionary::{ASCII, Dictionary, Text};
 use crate::sources::profiler::metrics::ns;
@@ -64,19 +64,13 @@ pub(super) fn cut_value(text: &mut String, start: usize) {
     text.truncate(start + kept);
 }
 
-/// Appends `name=value` to the event parameter `parameters`, which has `len` bytes.
+/// Appends `name=value` to the event parameter `parameters`.
 #[inline(always)]
-fn push_other(len: usize, name: &str, value: &[u8], mut push: impl FnMut(&[u8])) {
-    if len + name.len() + value.len() + 2 > PARAMETERS {
-        return;
-    }
-    if len > 0 {
-        push(b" ");
-    }
-    push(name.as_bytes());
-    if !value.is_empty() {
-        push(b"=");
-        push(value);
+fn push_other(to: &mut TextWriter<'_>, name: &str, value: &[u8]) {
+    let start = to.len();
+    to.pair(|to| to.push(name), |to| to.push_utf8(value));
+    if to.len() > PARAMETERS {
+        to.truncate(start);
     }
 }
 
@@ -221,12 +215,12 @@ impl Headers {
 
 impl CallRecords {
     /// Packs the record of a call and its parameters; `method` looks up the short name of its method, if known;
-    /// `error`: the call failed.
+    /// `error`: the call failed; `suspended_ms`: the JVM stood still.
     pub(crate) fn pack<'m, V: ParamValue>(
         &mut self,
         call: &Call<'_>,
         params: impl Iterator<Item = (u32, V)> + Clone,
-        error: bool,
+        (error, suspended_ms): (bool, u64),
         method: impl FnOnce() -> Option<&'m str>,
         words: &Dictionary,
         peer: &mut Peer,
@@ -258,7 +252,7 @@ impl CallRecords {
                     let name = words.get(id).map(|word| Cow::Borrowed(&**word));
                     let name = name.unwrap_or_else(|| nameless(id).into());
                     let value = of.utf8(&mut headers.room, value);
-                    push_other(text.len(), &name, value, |piece| text.push_utf8(piece));
+                    push_other(&mut text, &name, value);
                 }
             }
             end_text(pmid, batch);
@@ -269,6 +263,7 @@ impl CallRecords {
         headers.record.clear();
         headers.number(m::P_DURATION, ns(call.duration_ms));
         headers.positive(m::P_ERROR, error.into());
+        headers.positive(m::P_SUSPENDED, ns(suspended_ms));
         headers.positive(m::P_CPU, ns(call.cpu_ms));
         headers.positive(m::P_WAIT, ns(call.wait_ms));
         headers.positive(m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into()));

@@ -1,6 +1,7 @@
 //! Calls whose names have not arrived yet. Agents send calls up to one flush cycle before the words
 //! that name them (docs/protocols/java-profiler.md B.2), so the event records of such calls wait
-//! here, within limits of time and memory. Counters do not wait. [`PendingCall`] is the copy of a call that
+//! here, within limits of time and memory; so do long calls, for the pauses that may have fallen into them.
+//! Counters do not wait. [`PendingCall`] is the copy of a call that
 //! such a record needs.
 
 use std::collections::VecDeque;
@@ -120,8 +121,8 @@ pub(crate) struct PendingCalls {
     calls: VecDeque<(Duration, PendingCall)>,
     bytes: usize,
     budget: Arc<PendingBudget>,
-    /// Words have arrived since the last search.
-    new_words: bool,
+    /// Words or pauses have arrived since the last search.
+    news: bool,
     /// Earliest time of the next search.
     next_search: Duration,
     /// Calls since the last search.
@@ -141,7 +142,7 @@ impl PendingCalls {
             calls: VecDeque::new(),
             bytes: 0,
             budget,
-            new_words: false,
+            news: false,
             next_search: Duration::ZERO,
             pushed: 0,
         }
@@ -156,19 +157,19 @@ impl PendingCalls {
         self.calls.push_back((now + limits::PATIENCE, call.clone()));
     }
 
-    /// Handles a new word: the next [`release`](Self::release) searches for named calls.
+    /// Handles a new word or pause: the next [`release`](Self::release) searches for calls of which all is known.
     pub(crate) const fn word(&mut self) {
-        self.new_words = true;
+        self.news = true;
     }
 
-    /// Emits the calls that have all names by now, then those that have waited for
+    /// Emits the calls of which all is known by now, then those that have waited for
     /// [`limits::PATIENCE`], then the oldest while memory is short. `all`: emits every call,
     /// because the connection ends.
     pub(crate) fn release(
         &mut self,
         now: Duration,
-        words: &Dictionary,
         all: bool,
+        is_known: impl Fn(&PendingCall) -> bool,
         mut emit: impl FnMut(&PendingCall),
     ) {
         if self.calls.is_empty() {
@@ -176,16 +177,16 @@ impl PendingCalls {
         }
         let before = self.bytes;
         let many = self.is_full() && self.pushed > self.calls.len() / 8;
-        if self.new_words && (now >= self.next_search || many || all) {
-            (self.new_words, self.next_search, self.pushed) = (false, now + SEARCH_EVERY, 0);
+        if self.news && (now >= self.next_search || many || all) {
+            (self.news, self.next_search, self.pushed) = (false, now + SEARCH_EVERY, 0);
             let bytes = &mut self.bytes;
             self.calls.retain(|(_, call)| {
-                let named = call.is_named(words);
-                if named {
+                let known = is_known(call);
+                if known {
                     *bytes -= cost(call);
                     emit(call);
                 }
-                !named
+                !known
             });
         }
         let emitted = before - self.bytes;

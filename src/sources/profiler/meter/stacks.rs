@@ -13,47 +13,30 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::accounting::{is_loss_report, method_name, nameless};
+use super::thread::{Frame, Read, RootEnds, Thread};
+use super::trees::Trees;
 use crate::contract::Peer;
 use crate::meter::{CallTree, ROOT, StackName, StackTimes};
 use crate::model::HeapSize;
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::metrics::{STACK_TIME, ns};
 use crate::sources::profiler::streams::record::{Block, TraceEvent, TraceKind};
-use crate::sources::profiler::streams::trace::{ShortEvents, StepVisitor};
+use crate::sources::profiler::streams::trace::{EventPlace, ShortEvents, StepVisitor};
 
-/// Most threads with a stack, and most frames of a stack.
+/// Most threads with a stack.
 const THREADS: usize = 1024;
-const DEPTH: usize = 128;
 /// Threads rejected between two searches for an idle thread.
 const LOOK_AGAIN: u32 = 64;
 /// Seconds before the deferred time of an unfinished root counts.
 const ROUNDS: u8 = 10;
-/// Longest sound root without a tag behind `call.info`, in ms.
-const UNMARKED_MS: i64 = 20;
-
-/// The tags at the end of roots.
-#[derive(Clone, Copy, Debug)]
-struct RootEnds {
-    /// Id of `call.info`: 0 in all known agents, and assumed until another word has id 0, because
-    /// the dictionary comes after the trace of the first seconds.
-    info: Option<u32>,
-    /// Whether `call.info`, and tags behind it, have arrived: roots are checked only if the agent
-    /// writes them.
-    seen: bool,
-    seen_more: bool,
-}
-
-impl Default for RootEnds {
-    fn default() -> Self {
-        Self { info: Some(0), seen: false, seen_more: false }
-    }
-}
-
 /// A thread that gets events of its stack.
 struct Steps<'a> {
     thread: &'a mut Thread,
     times: &'a mut StackTimes,
     ends: &'a mut RootEnds,
+    trees: &'a mut Trees,
+    block: &'a Block,
+    read: Read<'a>,
 }
 
 impl StepVisitor for Steps<'_> {
@@ -63,13 +46,15 @@ impl StepVisitor for Steps<'_> {
     }
 
     #[inline(always)]
-    fn enter(&mut self, method: u32) {
-        self.thread.enter(method);
+    fn enter(&mut self, method: u32, at: EventPlace) {
+        if self.thread.enter(method) && self.trees.on {
+            self.thread.keep(self.block, at);
+        }
     }
 
     #[inline(always)]
-    fn exit(&mut self) {
-        self.thread.exit(self.times, self.ends);
+    fn exit(&mut self, left: usize) {
+        self.thread.exit(self.times, self.ends, self.trees, self.read, left);
     }
 
     #[inline(always)]
@@ -89,45 +74,78 @@ pub(crate) struct Stacks {
     current: usize,
     refused: u32,
     ends: RootEnds,
+    pub(crate) trees: Trees,
 }
 
 impl HeapSize for Stacks {
     /// With the usual number of frames for each thread.
     fn heap_size(&self) -> usize {
         const THREAD: usize = size_of::<Thread>() + 16 * size_of::<Frame>();
-        self.times.heap_size() + self.threads.capacity() * THREAD + self.by_id.heap_size()
+        self.times.heap_size()
+            + self.threads.capacity() * THREAD
+            + self.by_id.heap_size()
+            + self.trees.heap_size()
     }
 }
 
 impl Stacks {
+    /// No stacks yet.
+    pub(crate) fn new(trees: Trees) -> Self {
+        Self { trees, ..Self::default() }
+    }
+
     /// Adds events of a block. `false`: there is no room for its thread, and none was read.
     #[inline]
     pub(crate) fn short_events(&mut self, block: &Block, events: &mut ShortEvents<'_>) -> bool {
-        let Some(mut steps) = self.steps(block.thread) else { return false };
+        let Some(mut steps) = self.steps(block) else { return false };
+        let read = Read { events: events.rest(), base_ms: events.time_ms() };
+        steps.thread.from = read.events.len();
+        steps.read = read;
         events.read(&mut steps);
+        if steps.thread.kept.on {
+            let Steps { thread, trees, .. } = steps;
+            thread.keep_events(trees, read, events.rest().len(), events.time_ms());
+        }
         true
     }
 
     /// Adds an event of a block, if there is room for its thread.
     pub(crate) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
-        let Some(mut steps) = self.steps(block.thread) else { return };
+        let Some(mut steps) = self.steps(block) else { return };
+        let kept = steps.thread.kept.on;
         steps.time(event.time_ms);
         match event.kind {
-            TraceKind::Enter { method } => steps.enter(method),
-            TraceKind::Exit => steps.exit(),
+            TraceKind::Enter { method } => {
+                steps.enter(method, EventPlace { index: event.index, left: 0 })
+            }
+            TraceKind::Exit => steps.exit(0),
             TraceKind::Tag { param, .. } => steps.tag(param),
+        }
+        let Steps { thread, trees, .. } = steps;
+        // The ENTER and the EXIT of a root are not kept.
+        let is_root = thread.entered == 1 && matches!(event.kind, TraceKind::Enter { .. });
+        if kept && thread.kept.on && !is_root {
+            thread.kept.push(trees.bytes(), event.time_ms, &event.kind);
+        }
+    }
+
+    /// Looks whether somebody reads trees.
+    pub(crate) fn watch(&mut self, peer: &Peer) {
+        if self.trees.watch(peer) {
+            self.threads.iter_mut().for_each(|thread| thread.kept.clear());
         }
     }
 
     /// A thread; `None` if it is new and all threads are within methods.
     #[inline(always)]
-    fn steps(&mut self, thread: u64) -> Option<Steps<'_>> {
-        let is_current = self.threads.get(self.current).is_some_and(|t| t.id == thread);
-        if !is_current && !self.change_thread(thread) {
+    fn steps<'a>(&'a mut self, block: &'a Block) -> Option<Steps<'a>> {
+        let is_current = self.threads.get(self.current).is_some_and(|t| t.id == block.thread);
+        if !is_current && !self.change_thread(block.thread) {
             return None;
         }
-        let Self { threads, current, times, ends, .. } = self;
-        Some(Steps { thread: threads.get_mut(*current)?, times, ends })
+        let Self { threads, current, times, ends, trees, .. } = self;
+        let thread = threads.get_mut(*current)?;
+        Some(Steps { thread, times, ends, trees, block, read: Read::default() })
     }
 
     /// Makes thread `id` the current one; false if it is new and all threads are within methods.
@@ -160,8 +178,10 @@ impl Stacks {
     }
 
     /// The dictionary was reset: ids get other words.
-    pub(crate) fn reset_dictionary(&mut self) {
-        *self = Self::default();
+    pub(crate) fn reset_dictionary(&mut self, peer: &mut Peer) {
+        let mut trees = std::mem::take(&mut self.trees);
+        trees.reset_dictionary(peer);
+        *self = Self::new(trees);
     }
 
     /// Handles a new word; `None`: a limit rejected it.
@@ -224,186 +244,6 @@ fn stack_name(tree: &CallTree, at: u32, words: &Dictionary, end: bool) -> StackN
         None => StackName::Missing,
         Some(_) if report() => StackName::Hidden,
         Some(name) => StackName::Row(name),
-    }
-}
-
-/// Deferred times of one root, at most; further times count at once.
-pub(crate) const PENDING: usize = 256;
-
-#[derive(Debug)]
-pub(crate) struct Frame {
-    /// Its node; [`ROOT`] until its time is counted: most methods take no time.
-    pub(crate) node: u32,
-    pub(crate) method: u32,
-    /// Time as the innermost method; negative if the clock was set back.
-    pub(crate) own_ms: i64,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Thread {
-    pub(crate) id: u64,
-    /// Time of the last event, and of the root's ENTER.
-    pub(crate) time_ms: i64,
-    pub(crate) root_ms: i64,
-    pub(crate) frames: Vec<Frame>,
-    /// Open methods beyond [`DEPTH`].
-    pub(crate) beyond: u32,
-    /// Methods entered since the start of the root, the root included.
-    pub(crate) entered: u64,
-    /// `call.info` has arrived: the next EXIT ends the root.
-    pub(crate) ends: bool,
-    /// More tags have arrived behind `call.info`.
-    pub(crate) sound: bool,
-    /// Deferred time in ms by node, of a root that has not ended.
-    pub(crate) pending: Vec<(u32, u64)>,
-    pub(crate) rounds: u8,
-}
-
-impl Thread {
-    /// Time passes within the innermost method.
-    #[inline]
-    fn pass(&mut self, time_ms: i64) {
-        if let Some(innermost) = self.frames.last_mut() {
-            innermost.own_ms = innermost.own_ms.wrapping_add(time_ms.wrapping_sub(self.time_ms));
-        }
-        self.time_ms = time_ms;
-    }
-
-    /// A tag of the innermost method.
-    #[inline(always)]
-    const fn tag(&mut self, param: u32, ends: &mut RootEnds) {
-        if self.ends {
-            (self.sound, ends.seen_more) = (true, true);
-        } else if let Some(info) = ends.info
-            && info == param
-        {
-            (self.ends, ends.seen) = (true, true);
-        }
-    }
-
-    /// Enters a method.
-    #[inline(always)]
-    fn enter(&mut self, method: u32) {
-        if self.ends {
-            self.clear();
-        }
-        self.entered = self.entered.wrapping_add(1);
-        if self.frames.is_empty() {
-            self.root_ms = self.time_ms;
-        }
-        if self.frames.len() >= DEPTH {
-            self.beyond += 1;
-            return;
-        }
-        self.frames.push(Frame { node: ROOT, method, own_ms: 0 });
-    }
-
-    /// Leaves the innermost method.
-    #[inline(always)]
-    fn exit(&mut self, times: &mut StackTimes, ends: &RootEnds) {
-        if let [_, .., innermost] = &*self.frames
-            && self.beyond == 0
-            && !self.ends
-        {
-            if innermost.own_ms > 0 {
-                self.count(times);
-            }
-            self.frames.pop();
-        } else if self.beyond > 0 && !self.ends {
-            self.beyond -= 1;
-        } else {
-            self.end_root(times, ends);
-        }
-    }
-
-    /// Counts the time of the innermost method, or defers it.
-    #[inline(never)]
-    fn count(&mut self, times: &mut StackTimes) {
-        let (node, own) = self.innermost(times);
-        if own > 0 && !self.defer(node, own) {
-            times.add(node, own);
-        }
-    }
-
-    /// Node and time of the innermost method.
-    fn innermost(&mut self, times: &mut StackTimes) -> (u32, u64) {
-        let known = self.frames.iter().rposition(|frame| frame.node != ROOT);
-        let (mut node, mut own_ms) = (ROOT, 0);
-        for frame in self.frames.iter_mut().skip(known.unwrap_or_default()) {
-            if frame.node == ROOT {
-                frame.node = times.tree.child(node, frame.method);
-            }
-            (node, own_ms) = (frame.node, frame.own_ms);
-        }
-        (node, u64::try_from(own_ms).unwrap_or_default())
-    }
-
-    /// Leaves the root, or a method within a root that is not sound.
-    #[inline]
-    fn end_root(&mut self, times: &mut StackTimes, ends: &RootEnds) {
-        if let [root] = &*self.frames {
-            let took = self.time_ms.saturating_sub(self.root_ms);
-            let small = self.entered <= 1 && took <= UNMARKED_MS;
-            if (self.ends || !ends.seen) && (self.sound || small || !ends.seen_more) {
-                if root.own_ms > 0 {
-                    let (node, own) = self.innermost(times);
-                    self.count_deferred(|node, ms| times.add(node, ms));
-                    times.add(node, own);
-                } else if !self.pending.is_empty() {
-                    self.count_deferred(|node, ms| times.add(node, ms));
-                }
-            }
-        }
-        self.clear();
-    }
-
-    /// Defers time until the root ends; false if there are too many deferred times.
-    #[inline]
-    pub(crate) fn defer(&mut self, node: u32, ms: u64) -> bool {
-        if let Some((_, sum)) = self.pending.last_mut().filter(|(last, _)| *last == node) {
-            *sum = sum.saturating_add(ms);
-            return true;
-        }
-        let room = self.pending.len() < PENDING;
-        if room {
-            self.pending.push((node, ms));
-        }
-        room
-    }
-
-    /// Passes deferred times to `add`.
-    #[inline]
-    pub(crate) fn count_deferred(&mut self, mut add: impl FnMut(u32, u64)) {
-        self.rounds = 0;
-        self.pending.drain(..).for_each(|(node, ms)| add(node, ms));
-        self.pending.shrink_to(PENDING / 8);
-    }
-
-    /// Drops open methods and deferred times.
-    #[inline]
-    pub(crate) fn clear(&mut self) {
-        self.frames.clear();
-        self.pending.clear();
-        (self.beyond, self.entered, self.rounds) = (0, 0, 0);
-        (self.ends, self.sound) = (false, false);
-    }
-
-    /// The thread is in no method.
-    pub(crate) const fn is_idle(&self) -> bool {
-        self.frames.is_empty()
-    }
-
-    /// Nodes in use.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = u32> {
-        self.frames.iter().map(|f| f.node).chain(self.pending.iter().map(|(node, _)| *node))
-    }
-
-    /// Gives nodes their new numbers, and frees unused memory.
-    pub(crate) fn renumber(&mut self, number: impl Fn(u32) -> u32) {
-        self.frames.iter_mut().for_each(|f| f.node = number(f.node));
-        self.pending.iter_mut().for_each(|(node, _)| *node = number(*node));
-        self.frames.shrink_to_fit();
-        self.pending.shrink_to_fit();
     }
 }
 

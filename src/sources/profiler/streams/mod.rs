@@ -344,8 +344,14 @@ impl<O: Observer + ?Sized> Output<'_, O> {
 
     /// Reads [`ShortEvents`] of a block, of which the last one was at `time_ms`; returns their number.
     #[inline(always)]
-    fn short_events(&mut self, block: &Block, scan: &mut Scan<'_>, time_ms: &mut i64) -> u32 {
-        let mut events = ShortEvents::new(scan.rest(), *time_ms, self.words);
+    fn short_events(
+        &mut self,
+        block: &Block,
+        scan: &mut Scan<'_>,
+        time_ms: &mut i64,
+        index: u32,
+    ) -> u32 {
+        let mut events = ShortEvents::new(scan.rest(), *time_ms, index, self.words);
         self.observer.short_events(block, &mut events);
         *time_ms = events.time_ms;
         let _ = scan.up_to(scan.rest().len() - events.rest.len());

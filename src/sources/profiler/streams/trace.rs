@@ -132,7 +132,7 @@ impl TraceReader {
         let (mut index, mut time_ms) = (self.events, self.time_ms);
         let result = loop {
             if !out.observer.wants_trace_events() {
-                let count = out.short_events(&self.block, scan, &mut time_ms);
+                let count = out.short_events(&self.block, scan, &mut time_ms, index);
                 index = index.saturating_add(count);
             }
             let mut token = *scan;
@@ -210,11 +210,20 @@ pub trait StepVisitor {
     /// The events that follow are at this time.
     fn time(&mut self, time_ms: i64);
     /// The thread entered a method.
-    fn enter(&mut self, method: u32);
-    /// The thread left the innermost method.
-    fn exit(&mut self);
+    fn enter(&mut self, method: u32, at: EventPlace);
+    /// The thread left the innermost method; `left`: bytes behind the event.
+    fn exit(&mut self, left: usize);
     /// A parameter of the innermost method, without its value.
     fn tag(&mut self, param: u32);
+}
+
+/// Where an event is.
+#[derive(Clone, Copy, Debug)]
+pub struct EventPlace {
+    /// Number of the event in its block.
+    pub index: u32,
+    /// Bytes of [`ShortEvents`] behind it.
+    pub left: usize,
 }
 
 /// How many events of each kind there are.
@@ -243,14 +252,33 @@ pub struct ShortEvents<'a> {
     pub(super) rest: &'a [u8],
     pub(super) time_ms: i64,
     pub(super) counts: StepCounts,
+    /// Events of the block before.
+    index: u32,
     words: &'a Dictionary,
 }
 
 impl<'a> ShortEvents<'a> {
-    /// `time_ms`: the time of the event before `rest`.
-    pub(super) const fn new(rest: &'a [u8], time_ms: i64, words: &'a Dictionary) -> Self {
+    /// `time_ms`: the time of the event before `rest`; `index`: the number of events before.
+    pub(super) const fn new(
+        rest: &'a [u8],
+        time_ms: i64,
+        index: u32,
+        words: &'a Dictionary,
+    ) -> Self {
         let counts = StepCounts { enters: 0, exits: 0, tags: 0 };
-        Self { rest, time_ms, counts, words }
+        Self { rest, time_ms, counts, index, words }
+    }
+
+    /// The bytes that have not been read.
+    #[must_use]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The time of the event before [`Self::rest`].
+    #[must_use]
+    pub const fn time_ms(&self) -> i64 {
+        self.time_ms
     }
 
     /// How many have been read.
@@ -272,7 +300,7 @@ impl<'a> ShortEvents<'a> {
                 (_, rest) = rest.split_at(1);
                 pass(word, &mut now_ms, visitor);
                 exits = exits.wrapping_add(1);
-                visitor.exit();
+                visitor.exit(rest.len());
                 continue;
             }
             // The end of a block, or a long distance.
@@ -283,8 +311,10 @@ impl<'a> ShortEvents<'a> {
             if kind == 0 {
                 (_, rest) = rest.split_at(1 + behind);
                 pass(word, &mut now_ms, visitor);
+                let before = enters.wrapping_add(exits).wrapping_add(tags);
+                let index = self.index.wrapping_add(before);
                 enters = enters.wrapping_add(1);
-                visitor.enter(id);
+                visitor.enter(id, EventPlace { index, left: rest.len() });
                 continue;
             }
             let Some(after) = tag_length(word >> (8 + 8 * behind))

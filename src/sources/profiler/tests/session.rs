@@ -331,3 +331,43 @@ fn a_new_connection_does_not_show_what_the_one_before_has_said() {
     Agent::connect(&shared, &mut seen, "pod_1795227999999", 2);
     assert_eq!(gauges.map(|item| seen.number(item)), [Some(0), Some(0), None, None, None]);
 }
+
+/// A call of method 1 from `start` on in ms after the base, of the thread that is known.
+fn long_call(start: i32, duration: u64) -> Bytes {
+    let b = b().zigzag(start).varint(1).varlong(duration).varint(1).varint(0);
+    b.raw(&[0; 14]).varint(0)
+}
+
+#[test]
+fn the_record_of_a_long_call_waits_for_its_pauses() {
+    let (shared, mut seen) = (shared(), recorded());
+    let mut agent = first(&shared, &mut seen);
+    agent.open(&mut seen, "suspend", 0);
+
+    let before = records(&seen).len();
+    agent.data(&mut seen, "calls", &long_call(100, 200));
+    agent.data(&mut seen, "calls", &long_call(0, 99));
+    let suspended = |seen: &Recorded| -> Vec<Option<String>> {
+        let all = seen.events(m::CALL);
+        all.iter().skip(before).map(|call| call.get("suspended").map(str::to_owned)).collect()
+    };
+    assert_eq!(suspended(&seen), [None], "short ones do not wait");
+    let start = seen.events(m::CALL).last().map_or(0, |call| call.stamp.as_millis());
+    // 15 ms at their begin, and 50 ms in the middle of the longer one.
+    let pauses = b().long((start + 15 - 20).cast_unsigned()).varint(20).varint(15);
+    agent.data(&mut seen, "suspend", &b().phrase(pauses));
+    agent.tick(&mut seen, 1).expect("sound");
+    assert_eq!(suspended(&seen).len(), 1, "there may be more pauses in it");
+    agent.data(&mut seen, "suspend", &b().phrase(b().varint(100).varint(50)));
+    agent.data(&mut seen, "suspend", &b().phrase(b().varint(1000).varint(6)));
+    agent.tick(&mut seen, 1).expect("sound");
+    assert_eq!(suspended(&seen), [None, Some("65000000".to_owned())]);
+    // Both calls, the shorter one to its end.
+    assert_eq!(seen.count(m::SUSPENDED), (65 + 49) * 1_000_000);
+    // No pause comes: it waits as it would for its names.
+    agent.data(&mut seen, "calls", &long_call(5000, 150));
+    agent.tick(&mut seen, 10).expect("sound");
+    assert_eq!(suspended(&seen).len(), 2);
+    agent.tick(&mut seen, 1).expect("sound");
+    assert_eq!(suspended(&seen).len(), 3);
+}

@@ -258,7 +258,7 @@ impl Collector {
             ends: state.from.zip(state.to).map(Box::new),
             ..Identity::default()
         });
-        state.meter.start(&name, service, &self.latencies, peer);
+        state.meter.start(&name, service, &self.latencies, &self.slow, peer);
         state.shown = name;
         state.attached = true;
         let last = state.tables.len().saturating_sub(1);
@@ -287,7 +287,7 @@ impl Collector {
         }
         if let Some(peer) = &mut state.peer {
             peer.at(now);
-            state.meter.settle(now, peer);
+            state.meter.end(now, peer);
             peer.flush();
             peer.end(departure);
         }
@@ -394,12 +394,12 @@ impl Collector {
 fn renew(collector: &Collector, now: Now, state: &mut State) {
     state.settings = collector.settings();
     if let Some(peer) = state.peer.as_mut().filter(|_| state.attached) {
-        state.meter.settle(now, peer);
+        state.meter.end(now, peer);
     }
     state.meter = Meter::new(state.settings);
     if let Some(peer) = state.peer.as_mut().filter(|_| state.attached) {
         let service = state.facts.service(&state.wanted);
-        state.meter.start(&state.shown, service, &collector.latencies, peer);
+        state.meter.start(&state.shown, service, &collector.latencies, &collector.slow, peer);
     }
     state.tables.iter_mut().for_each(|tables| tables.names.unbind());
 }

@@ -22,8 +22,8 @@ use super::session::{Agent, Kind, Registry};
 use super::{Config, metrics as m};
 use crate::contract::http::{Answer, ConnectionId, HttpService, Request};
 use crate::contract::{Peer, PeerMaker};
-use crate::meter::MergedLatencies;
-use crate::model::{Charge, Memory, Now, Purpose, RowItem};
+use crate::meter::{MergedLatencies, SlowCalls};
+use crate::model::{Charge, Memory, Now, Purpose, RowItem, TreeRules};
 
 /// The first bytes of the protocol that zorka spoke before HTTP (docs/protocols/zorka.md 1).
 const ZICO: [u8; 4] = [0x21, 0xc0, 0xba, 0xbe];
@@ -36,6 +36,7 @@ pub struct Collector {
     maker: PeerMaker,
     memory: Arc<Memory>,
     latencies: MergedLatencies,
+    slow: Arc<SlowCalls>,
     directory: Directory,
     registry: Mutex<Registry>,
     ids: Mutex<super::session::SessionIds>,
@@ -70,6 +71,7 @@ impl Collector {
             counts: Counts::new(&maker),
             maker,
             latencies: MergedLatencies::new(&memory),
+            slow: Arc::new(SlowCalls::new(&memory)),
             memory,
             directory: Directory::default(),
             registry: Mutex::new(Registry::parse(state)?),
@@ -83,6 +85,11 @@ impl Collector {
     pub fn known_as(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.own_names = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
         self
+    }
+
+    /// Sets which spans have trees from now on.
+    pub fn set_trees(&self, rules: TreeRules) {
+        self.slow.set_rules(rules);
     }
 
     /// Applies a new configuration.

@@ -407,6 +407,9 @@ fn count(
     let now = trace.now.wall;
     let spans = Spans { now, context, body, names: &tables.names, service };
     records.emit(&spans, allowed, peer);
+    if meter.trees.on {
+        records.trees(&spans, trace.now.monotonic, &mut meter.trees, peer);
+    }
 }
 
 /// A decoded body, which of its records are copies, and what makes event records of it.

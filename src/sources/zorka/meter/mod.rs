@@ -16,11 +16,12 @@ use self::rows::{Attributes, Known, SpanSums, Types, kind_of, text};
 use super::metrics as m;
 use super::names::Names;
 use super::shape::Copies;
+use super::trees::Trees;
 use super::wire::{
     Begin, Dialect, FLAG_CLOSED, FLAG_ERROR, FLAG_OVERFLOW, NONE, Record, TraceBody,
 };
 use crate::contract::Peer;
-use crate::meter::{MergedLatencies, MergedLatency};
+use crate::meter::{MergedLatencies, MergedLatency, SlowCalls};
 use crate::model::{HeapSize, MetricItem, Now, Value};
 
 /// Slot of the row of the service.
@@ -63,6 +64,7 @@ pub(crate) struct Meter {
     requests: Vec<(MetricItem, u64)>,
     /// The durations of all agents of the service.
     service: Option<Arc<MergedLatency>>,
+    pub(crate) trees: Trees,
     /// None while the agent is idle.
     sums: Option<Box<Sums>>,
     /// See [`Methods::generation`](methods::Methods::generation).
@@ -72,7 +74,7 @@ pub(crate) struct Meter {
     last: Duration,
 }
 
-crate::heap_size!(Meter { name, requests, sums });
+crate::heap_size!(Meter { name, requests, trees, sums });
 
 impl Meter {
     pub(crate) fn new(settings: Settings) -> Self {
@@ -81,6 +83,7 @@ impl Meter {
             name: Box::default(),
             requests: Vec::new(),
             service: None,
+            trees: Trees::default(),
             sums: None,
             generation: 0,
             dialect: "",
@@ -94,11 +97,13 @@ impl Meter {
         name: &str,
         service: &str,
         latencies: &MergedLatencies,
+        slow: &Arc<SlowCalls>,
         peer: &mut Peer,
     ) {
         self.name = name.into();
         peer.start_counters(m::METRICS);
         self.service = latencies.of(service);
+        self.trees.join(service, slow, peer);
     }
 
     /// Adds to a static metric, with the next report.
@@ -164,9 +169,8 @@ impl Meter {
         self.sums.iter_mut().for_each(|sums| sums.methods.report(peer));
     }
 
-    /// As [`report`](Self::report), with what is shown once a second: the agent goes, or another
-    /// meter follows.
-    pub(crate) fn settle(&mut self, now: Now, peer: &mut Peer) {
+    /// As [`report`](Self::report), with what is shown once a second.
+    fn settle(&mut self, now: Now, peer: &mut Peer) {
         self.report(peer);
         let Self { service, sums, .. } = self;
         sums.iter_mut().for_each(|sums| sums.second(now.monotonic, service.as_deref(), peer));
@@ -176,9 +180,16 @@ impl Meter {
         }
     }
 
+    /// The agent goes, or another meter follows.
+    pub(crate) fn end(&mut self, now: Now, peer: &mut Peer) {
+        self.settle(now, peer);
+        self.trees.report(now.monotonic, peer, true);
+    }
+
     /// A second has passed.
     pub(crate) fn tick(&mut self, now: Now, peer: &mut Peer) {
         self.settle(now, peer);
+        self.trees.report(now.monotonic, peer, false);
         self.requests.shrink_to_fit();
         let Some(sums) = &mut self.sums else { return };
         if now.monotonic.saturating_sub(self.last) >= IDLE {

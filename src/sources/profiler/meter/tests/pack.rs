@@ -61,15 +61,19 @@ fn tell(
                 ParamRole::Other => {
                     let name =
                         words.get(id).map_or_else(|| nameless(id), |word| (**word).to_owned());
-                    push_other(others.len(), &name, value.as_bytes(), |piece| others.extend(piece));
+                    others.push((name, value));
                 }
             }
         }
-        let others = String::from_utf8(others).expect("whole names and values");
-        to.text(m::P_PARAMETERS, &others);
+        to.write(m::P_PARAMETERS, |text| {
+            for (name, value) in &others {
+                push_other(text, name, value.as_bytes());
+            }
+        });
         to.number(m::P_DURATION, ns(call.duration_ms));
         for (item, number) in [
             (m::P_ERROR, error.into()),
+            (m::P_SUSPENDED, ns(3)),
             (m::P_CPU, ns(call.cpu_ms)),
             (m::P_WAIT, ns(call.wait_ms)),
             (m::P_QUEUE_WAIT, ns(call.queue_wait_ms.into())),
@@ -158,8 +162,8 @@ fn a_packed_record_is_the_one_that_is_told() {
         copy.take(&call);
         tell(&copy, error, method, &mut roles, &words, &mut slow);
         let params = call.params.iter().map(|param| (param.id, param.value));
-        packed.pack(&call, params, error, || method, &words, &mut fast);
-        packed.pack(&copy.call(), copy.params(), error, || method, &words, &mut again);
+        packed.pack(&call, params, (error, 3), || method, &words, &mut fast);
+        packed.pack(&copy.call(), copy.params(), (error, 3), || method, &words, &mut again);
         [&mut fast, &mut again].into_iter().for_each(|peer| peer.flush());
         for peer in [&fast, &again] {
             let mut packed = peer.records();

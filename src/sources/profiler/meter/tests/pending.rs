@@ -19,8 +19,12 @@ fn call(method: u32) -> PendingCall {
 
 fn released(pending: &mut PendingCalls, now: u64, known: &[u32], all: bool) -> Vec<u32> {
     let mut emitted = Vec::new();
-    pending
-        .release(Duration::from_secs(now), &words(known), all, |e| emitted.push(e.numbers.method));
+    pending.release(
+        Duration::from_secs(now),
+        all,
+        |call| call.is_named(&words(known)),
+        |e| emitted.push(e.numbers.method),
+    );
     emitted
 }
 
@@ -67,7 +71,7 @@ fn when_there_is_no_room_the_named_make_it_and_then_the_oldest() {
     for _ in 0..20_000 {
         for other in &mut others {
             other.push(Duration::ZERO, &call(3));
-            other.release(Duration::ZERO, &words(&[]), false, |_| ());
+            other.release(Duration::ZERO, false, |_| false, |_| ());
         }
     }
     assert!(budget.bytes() <= limits::ALL_PENDING + 10_000, "{}", budget.bytes());

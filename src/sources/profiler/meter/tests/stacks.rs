@@ -1,3 +1,4 @@
+use crate::sources::profiler::meter::thread::{DEPTH, PENDING};
 use std::sync::Arc;
 
 use super::*;

@@ -1,7 +1,7 @@
 use super::super::*;
 use super::{Log, opened};
 use crate::sources::profiler::test_kit::Bytes;
-use crate::sources::profiler::{Call, KnownWord, StepVisitor};
+use crate::sources::profiler::{Call, EventPlace, KnownWord, StepVisitor};
 
 fn streams() -> Streams {
     Streams::new(Arc::new(Interner::new(1 << 20)))
@@ -184,10 +184,10 @@ impl StepVisitor for Steps {
     fn time(&mut self, time_ms: i64) {
         self.now_ms = time_ms;
     }
-    fn enter(&mut self, method: u32) {
+    fn enter(&mut self, method: u32, _: EventPlace) {
         self.all.push((self.now_ms, 0, method));
     }
-    fn exit(&mut self) {
+    fn exit(&mut self, _: usize) {
         self.all.push((self.now_ms, 1, 0));
     }
     fn tag(&mut self, param: u32) {
@@ -199,8 +199,10 @@ impl Observer for Trace {
     fn trace_event(&mut self, _: &Block, event: &TraceEvent<'_>, _: &Dictionary) {
         self.steps.time(event.time_ms);
         match event.kind {
-            TraceKind::Enter { method } => self.steps.enter(method),
-            TraceKind::Exit => self.steps.exit(),
+            TraceKind::Enter { method } => {
+                self.steps.enter(method, EventPlace { index: event.index, left: 0 })
+            }
+            TraceKind::Exit => self.steps.exit(0),
             TraceKind::Tag { param, .. } => self.steps.tag(param),
         }
         self.events += 1;

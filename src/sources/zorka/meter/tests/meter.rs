@@ -30,7 +30,8 @@ struct Agent {
 impl Agent {
     fn new(settings: Settings) -> Self {
         let (mut meter, mut seen) = (Meter::new(settings), Recorded::new(&Zorka::TABLE));
-        meter.start("a1", "shop", &MergedLatencies::new(&Arc::default()), &mut seen);
+        let slow = Arc::new(SlowCalls::new(&Arc::default()));
+        meter.start("a1", "shop", &MergedLatencies::new(&Arc::default()), &slow, &mut seen);
         Self { meter, names: Names::new(&Arc::default()), seen }
     }
 

@@ -1,0 +1,125 @@
+"""The slowest calls: their trees of methods, the hot spots of all of them, their stacks."""
+
+import fnmatch
+import sys
+import textwrap
+
+from . import call_tree
+from .spans import begins
+from .table import at_text, shown, terminal, to_json
+from .traces import Records, clock
+from .trouble import Trouble
+
+MILLI = 1e6
+# Live, how many seconds trees are waited for: a window of the PMDA, and what it waits for names of methods.
+PATIENCE = 42.0
+# Seconds for what comes with the first one.
+BREATH = 1.0
+# Trees that are drawn, and methods, if -n does not say.
+MOST_TREES, MOST_SPOTS = 5, 20
+# Letters of the begin of a trace's id.
+LEAST_ID = 4
+
+
+class Slow(Records):
+    """The slow calls of a host or an archive, of services that match, or of a trace."""
+
+    def __init__(self, reader, pattern):
+        super().__init__(reader, call_tree.FORMS, call_tree.ONLY, "no trees of calls in this archive",
+                         "this pmdaapm has no trees of calls: it is older than them, or was built without the sources that have them: zorka, profiler")
+        self.pattern, self.calls, self.others, self.told, self.came = pattern, [], set(), False, None
+        self.patience = PATIENCE if reader.patient else reader.interval
+        for at, source, kind, instance, what in self.records():
+            one = call_tree.call(at, source, kind, instance, what.get("parameters", {}))
+            if one and (fnmatch.fnmatch(one.service, pattern) or len(pattern) >= LEAST_ID and begins(one.trace, pattern)):
+                self.calls.append(one)
+            elif one:
+                self.others.add(one.service)
+        if not self.calls:
+            self.none()
+        self.calls.sort(key=lambda one: (-one.duration, one.start))
+
+    def enough(self, now, end, waiting):
+        """The PMDA makes trees only while somebody reads them: the first one has to wait."""
+        if self.calls:
+            self.came = self.came or now
+            return super().enough(now, self.came + min(BREATH, self.reader.interval), waiting)
+        if not self.told and self.patience > 1:
+            self.told = True
+            print(f"pcp-apm: no tree yet: pmdaapm makes them from now on, of the slowest calls; waiting for one, {self.patience:.0f} s at most", file=sys.stderr, flush=True)
+        return now >= end - self.reader.interval + self.patience
+
+    def none(self):
+        """Why there are none."""
+        if self.others:
+            names = sorted(map(shown, self.others))
+            raise Trouble(f"no slow call of a service or trace {self.pattern}: there are {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}")
+        self.nothing("no trees of slow calls", f" came in {self.patience:g} s: no call was as slow as [trees] of apm.toml says (100 ms); run it again, or with a longer -t",
+                     "trees are logged while apm.profiler.event.tree and apm.zorka.event.tree are (the group apm/events of pmlogconf)")
+
+    def heading(self):
+        """What is shown, in a line."""
+        begin, end = self.reader.clock(min(one.start for one in self.calls)), self.reader.clock(max(one.start for one in self.calls))
+        number = f"{len(self.calls)} slow call{'' if len(self.calls) == 1 else 's'}"
+        return f"{number}{'' if self.pattern == '*' else f' of {shown(self.pattern)}'} from {begin} to {end[11 if begin[:10] == end[:10] else 0:]}"
+
+
+def tree(reader, pattern, rows, bottom_up, as_json):
+    """The slowest calls, each as a tree; or what took their time, over all of them."""
+    slow = Slow(reader, pattern)
+    if bottom_up:
+        return spots(slow, rows or MOST_SPOTS, as_json)
+    chosen = slow.calls[:rows or MOST_TREES]
+    if not as_json:
+        print(slow.heading() + (f"; the slowest {len(chosen)}:" if len(chosen) < len(slow.calls) else ":"))
+    for one in chosen:
+        if as_json:
+            print(to_json(line(one)))
+            continue
+        about = shown(call_tree.summary(one, clock(reader, one.start)))
+        print("", *(textwrap.wrap(about, most) if (most := terminal()) else [about]), "", sep="\n")
+        call_tree.table(one).show(False)
+    if not as_json:
+        traced = next((one.trace for one in chosen if one.trace), None)
+        below(slow, [f"pcp apm trace {shown(traced)} has what else belongs to it" if traced else "",
+                     "pcp apm events profiler.pause has the pauses" if any(one.suspended for one in chosen) else ""])
+    return None
+
+
+def line(one):
+    """A call for programs."""
+    return {"table": "tree", "time": at_text(one.start), "duration_ms": one.duration / MILLI, "suspended_ms": None if one.suspended is None else one.suspended / MILLI,
+            "service": one.service, "operation": one.operation, "trace": one.trace or None, "thread": one.thread or None, "source": one.source, "instance": one.instance,
+            "statements": one.statements or None, "partial": one.partial,
+            "tree": [{"depth": node.depth, "total_ms": call_tree.ms(node.total), "self_ms": call_tree.ms(node.own), "stop_ms": call_tree.ms(node.stop),
+                      "executions": node.executions, "method": node.name} for node in one.root.walk()]}
+
+
+def spots(slow, rows, as_json):
+    whole, found = sum(one.root.total or 0 for one in slow.calls), call_tree.hot_spots(slow.calls, rows)
+    if as_json:
+        for name, spot in found:
+            print(to_json({"table": "hot_spots", "self_ms": spot.own / 1000, "percent": 100 * spot.own / whole if whole else None, "stop_ms": call_tree.ms(spot.stop),
+                           "executions": spot.executions or None, "method": name,
+                           "callers": [{"depth": depth, "self_ms": one.own / 1000, "executions": one.executions or None, "method": caller} for depth, caller, one in call_tree.callers(spot)]}))
+        return
+    print(f"{slow.heading()}, {whole / 1000:.0f} ms in all: methods by their own time", end="\n\n")
+    call_tree.spot_table(found, whole).show(False)
+    below(slow, [])
+
+
+def below(slow, lines):
+    """What may be missing, and how to go on."""
+    lines = [*slow.notes(), *filter(None, lines)]
+    if lines:
+        print("", *lines, sep="\n")
+
+
+def folded(reader, pattern, rows, as_json):
+    """Their stacks, as flamegraph.pl and speedscope read them."""
+    slow = Slow(reader, pattern)
+    for frames, us in sorted(call_tree.folded(slow.calls).items(), key=lambda pair: (-pair[1], pair[0]))[:rows]:
+        stack = ";".join(frame.replace(";", ":") for frame in frames)
+        print(to_json({"table": "folded", "stack": stack, "us": us}) if as_json else f"{shown(stack)} {us}")
+    for note in slow.notes():
+        print(f"pcp-apm: {note}", file=sys.stderr)

@@ -1,0 +1,314 @@
+//! Trees of methods of the slowest calls. The events of a root are kept while it is open; if it is one of the
+//! slowest of its service in a window, they are read again when the window is over and the call's own record,
+//! its names and the pauses behind it have come.
+
+mod kept;
+mod pauses;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::kept::Step;
+pub(crate) use self::kept::{Kept, PodBytes};
+pub(crate) use self::pauses::Pauses;
+use super::accounting::{method_name, method_part, nameless};
+use super::pending::PendingCall;
+use super::thread::Thread;
+use crate::contract::{Peer, Record};
+use crate::events::Batch;
+use crate::events::flags::POINT;
+use crate::meter::{FOLDED, PathTree, SlowCalls, SlowService, Ticket};
+use crate::model::{HeapSize, Stamp, TreeRules};
+use crate::sources::profiler::dictionary::Dictionary;
+use crate::sources::profiler::limits::{PATIENCE, TREE_CALLS};
+use crate::sources::profiler::metrics::{self as m, ns};
+use crate::sources::profiler::streams::record::{Call, Pointer};
+
+/// Nodes that took less are not shown: times are in milliseconds.
+const LEAST: i64 = 1_000_000;
+/// The parameter with a statement.
+const SQL: &str = "sql";
+
+/// A root that was among the slowest when it ended.
+#[derive(Debug)]
+struct Root {
+    ticket: Ticket,
+    /// Until then it waits for what belongs to it.
+    until: Duration,
+    pointer: Pointer,
+    method: u32,
+    begin_ms: i64,
+    end_ms: i64,
+    events: Kept,
+    call: Option<Box<PendingCall>>,
+}
+
+/// The trees of one connection.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    /// Roots that begin are kept.
+    pub(crate) on: bool,
+    /// Shortest root that is kept, in milliseconds; of no use while nobody reads.
+    pub(crate) least_ms: i64,
+    /// Time of the present call of the session.
+    pub(crate) now: Duration,
+    rules: TreeRules,
+    bytes: Arc<PodBytes>,
+    shared: Arc<SlowCalls>,
+    service: Option<Arc<SlowService>>,
+    roots: Vec<Root>,
+    /// Slow calls without a root yet, and when they came: agents flush the trace first, but for what is open then.
+    calls: VecDeque<(Duration, PendingCall)>,
+}
+
+impl HeapSize for Trees {
+    /// The events are charged by [`PodBytes`].
+    fn heap_size(&self) -> usize {
+        let call = |root: &Root| root.call.as_ref().map_or(0, HeapSize::heap_size);
+        let calls = self.calls.iter().map(|(_, call)| call.heap_size());
+        let roots = self.roots.iter().map(call);
+        self.roots.heap_size() + self.calls.heap_size() + roots.chain(calls).sum::<usize>()
+    }
+}
+
+impl Default for Trees {
+    fn default() -> Self {
+        Self::new(Arc::new(SlowCalls::new(&Arc::default())))
+    }
+}
+
+impl Trees {
+    pub(crate) fn new(shared: Arc<SlowCalls>) -> Self {
+        Self {
+            on: false,
+            least_ms: i64::MAX,
+            now: Duration::ZERO,
+            rules: TreeRules::default(),
+            bytes: Arc::new(PodBytes::new(Arc::clone(&shared))),
+            shared,
+            service: None,
+            roots: Vec::new(),
+            calls: VecDeque::new(),
+        }
+    }
+
+    /// The peer is one of this service. From now on it has a stream, to which a reader can come.
+    pub(crate) fn join(&mut self, service: &str, peer: &mut Peer) {
+        self.service = self.shared.of(service);
+        peer.append(m::TREE, &mut Batch::default());
+    }
+
+    /// Looks whether somebody reads trees; `true`: nobody does any more.
+    pub(crate) fn watch(&mut self, peer: &Peer) -> bool {
+        self.rules = self.shared.rules();
+        let before = self.on;
+        self.on = self.service.is_some() && (self.rules.always || peer.is_watched(m::TREE));
+        let least = self.rules.least.as_millis();
+        self.least_ms = if self.on { i64::try_from(least).unwrap_or(i64::MAX) } else { i64::MAX };
+        before && !self.on
+    }
+
+    /// Bytes that are charged to all connections together.
+    pub(crate) fn charged(&self) -> usize {
+        self.bytes.held()
+    }
+
+    /// What the bytes of open roots are charged to.
+    pub(crate) const fn bytes(&self) -> &Arc<PodBytes> {
+        &self.bytes
+    }
+
+    /// A root has ended that took [`Self::least_ms`] at least. `events`: the last ones, and the time before them.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn offer(&mut self, thread: &mut Thread, method: u32, events: (&[u8], i64)) {
+        let (begin_ms, end_ms) = (thread.root_ms, thread.time_ms);
+        let took = u64::try_from(end_ms.saturating_sub(begin_ms)).unwrap_or_default();
+        let ticket = self.service.as_ref().and_then(|s| s.offer(self.now, took, self.rules.count));
+        let Some(ticket) = ticket else { return };
+        thread.kept.append(&self.bytes, events.0, events.1, end_ms);
+        if self.roots.len() >= 2 * self.rules.count {
+            self.prune();
+        }
+        let of_root = |(_, call): &(_, PendingCall)| call.numbers.pointer == thread.pointer;
+        let early = self.calls.iter().position(of_root).and_then(|at| self.calls.remove(at));
+        self.roots.push(Root {
+            ticket,
+            until: self.now + PATIENCE,
+            pointer: thread.pointer,
+            method,
+            begin_ms,
+            end_ms,
+            events: thread.kept.take(),
+            call: early.map(|(_, call)| Box::new(call)),
+        });
+    }
+
+    /// Drops roots whose places others have taken.
+    fn prune(&mut self) {
+        let Self { roots, service, .. } = self;
+        roots.retain(|root| service.as_ref().is_some_and(|service| service.holds(root.ticket)));
+    }
+
+    /// The record of a call: it may be that of a root.
+    #[inline]
+    pub(crate) fn call(&mut self, call: &Call<'_>) {
+        if !self.roots.is_empty() || call.duration_ms >= self.least_ms.cast_unsigned() {
+            self.find_root(call);
+        }
+    }
+
+    fn find_root(&mut self, call: &Call<'_>) {
+        let root = self.roots.iter_mut().find(|root| root.pointer == call.pointer);
+        let early = root.is_none() && call.duration_ms >= self.least_ms.cast_unsigned();
+        let mut own = PendingCall::default();
+        if let Some(root) = root.filter(|root| root.call.is_none()) {
+            own.take(call);
+            root.call = Some(Box::new(own));
+        } else if early {
+            own.take(call);
+            if self.calls.len() >= TREE_CALLS {
+                self.calls.pop_front();
+            }
+            self.calls.push_back((self.now, own));
+        }
+    }
+
+    /// The dictionary was reset: what waits has lost its names.
+    pub(crate) fn reset_dictionary(&mut self, peer: &mut Peer) {
+        self.prune();
+        peer.add(m::TREES_DROPPED, self.roots.len() as u64);
+        (self.roots, self.calls) = (Vec::new(), VecDeque::new());
+    }
+
+    /// Makes the records of roots that are decided and complete, or have waited for long enough; of all at the
+    /// `end` of the connection.
+    pub(crate) fn report(
+        &mut self,
+        now: Duration,
+        words: &Dictionary,
+        pauses: &Pauses,
+        peer: &mut Peer,
+        end: bool,
+    ) {
+        self.calls.retain(|(came, _)| *came + PATIENCE > now);
+        if self.roots.is_empty() {
+            return;
+        }
+        self.prune();
+        let size = self.rules.size;
+        self.roots.retain(|root| {
+            if !end && now < root.ticket.decided() {
+                return true;
+            }
+            let waits = !end && now < root.until;
+            if waits
+                && !(root.call.as_ref().is_some_and(|call| call.is_named(words))
+                    && pauses.reach(root.end_ms))
+            {
+                return true;
+            }
+            let (tree, statements) = root.tree(pauses, words);
+            let waits = waits && tree.methods().any(|method| words.get(method).is_none());
+            if !waits {
+                let text = tree.text(size, LEAST, true, |method| match words.get(method) {
+                    Some(word) => method_part(word).to_owned(),
+                    None => nameless(method),
+                });
+                peer.add(m::TREES, 1);
+                peer.add(m::TREES_PARTIAL, root.events.partial.into());
+                peer.record(m::TREE, Stamp::from_millis(root.begin_ms), POINT, |record| {
+                    record.text(m::P_TREE, &text.text);
+                    record.number(m::P_NODES, text.nodes as u64);
+                    record.positive(m::P_STATEMENTS, statements);
+                    root.describe(record, pauses, words);
+                });
+            }
+            waits
+        });
+        if self.roots.is_empty() {
+            self.roots = Vec::new();
+        }
+    }
+}
+
+impl Root {
+    /// The tree, and the number of statements.
+    fn tree(&self, pauses: &Pauses, words: &Dictionary) -> (PathTree, u64) {
+        let mut tree = PathTree::new(self.method);
+        let mut statements = 0;
+        // Node, the nearest node that is not folded, and begin.
+        let mut open = vec![(0, 0, self.begin_ms)];
+        let exit = |tree: &mut PathTree, open: &mut Vec<(u32, u32, i64)>, at_ms: i64| {
+            let Some((node, known, begin)) = open.pop() else { return };
+            let took = at_ms.wrapping_sub(begin).saturating_mul(LEAST);
+            if node != FOLDED {
+                tree.add(node, took, pauses.within(begin, at_ms).saturating_mul(LEAST), 1);
+            } else if open.last().is_some_and(|(outer, ..)| *outer != FOLDED) {
+                tree.fold(known, took, 1);
+            }
+        };
+        let last_ms = self.events.read(self.begin_ms, |at_ms, step| match step {
+            Step::Enter(method) => {
+                let (outer, known, _) = open.last().copied().unwrap_or((FOLDED, 0, 0));
+                let node = if outer == FOLDED { FOLDED } else { tree.child(outer, method) };
+                open.push((node, if node == FOLDED { known } else { node }, at_ms));
+            }
+            Step::Exit if open.len() > 1 => exit(&mut tree, &mut open, at_ms),
+            Step::Exit => {}
+            Step::Tag(param) => {
+                statements += u64::from(words.get(param).is_some_and(|word| &**word == SQL));
+            }
+        });
+        // Methods that are not over took until then; of what came behind nothing is known.
+        let known_ms = if self.events.partial { last_ms } else { self.end_ms };
+        while open.len() > 1 {
+            exit(&mut tree, &mut open, known_ms);
+        }
+        exit(&mut tree, &mut open, self.end_ms);
+        let unknown = self.end_ms.saturating_sub(known_ms);
+        if unknown > 0 {
+            tree.fold(0, unknown.saturating_mul(LEAST), 0);
+        }
+        (tree, statements)
+    }
+
+    /// Adds what a tree's record has of its call.
+    fn describe(&self, record: &mut Record<'_>, pauses: &Pauses, words: &Dictionary) {
+        record.positive(m::P_PARTIAL, self.events.partial.into());
+        let name = words.get(self.method).map_or_else(|| nameless(self.method), |w| method_name(w));
+        record.text(m::P_METHOD, &name);
+        let took = u64::try_from(self.end_ms.saturating_sub(self.begin_ms)).unwrap_or_default();
+        record.number(m::P_DURATION, ns(took));
+        let stood = pauses.within(self.begin_ms, self.end_ms);
+        record.positive(m::P_SUSPENDED, ns(stood.unsigned_abs()));
+        record.positive(m::P_TRACE_FILE, self.pointer.file.into());
+        record.positive(m::P_TRACE_OFFSET, self.pointer.offset.into());
+        record.positive(m::P_TRACE_INDEX, self.pointer.index.into());
+        let Some(own) = &self.call else { return };
+        let call = own.call();
+        if let Some(thread) = call.thread_name {
+            record.text(m::P_THREAD, thread);
+        }
+        record.positive(m::P_CPU, ns(call.cpu_ms));
+        record.positive(m::P_WAIT, ns(call.wait_ms));
+        record.positive(m::P_NESTED, call.calls.into());
+        for (id, value) in own.params() {
+            let Some(word) = words.get(id) else { continue };
+            let known = m::KNOWN.iter().find(|(known, _)| *known == &**word).map(|(_, item)| *item);
+            match known {
+                Some(item) if [m::P_TITLE, m::P_TRACE_ID, m::P_REQUEST_ID].contains(&item) => {
+                    record.text(item, value);
+                }
+                _ if &**word == "call.red" => record.number(m::P_ERROR, 1),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "test")]
+#[path = "../tests/trees.rs"]
+mod tests;

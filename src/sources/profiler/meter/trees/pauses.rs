@@ -1,0 +1,200 @@
+//! When the JVM stood still, of the last minutes, and how much of that was in calls.
+
+use std::collections::VecDeque;
+
+use crate::sources::profiler::limits::{OPEN_CALLS, PAUSE_AGE_MS, PAUSES, SUSPENDED_MS};
+use crate::sources::profiler::streams::record::{Call, Pause};
+
+/// A pause, in milliseconds of the JVM's clock.
+#[derive(Clone, Copy, Debug)]
+struct Still {
+    begin: i64,
+    end: i64,
+    /// All pauses up to its end together.
+    sum: i64,
+}
+
+/// The newest pauses, in the order of time: none begins before the one before ends.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses {
+    still: VecDeque<Still>,
+    /// Begin and end of calls behind which no pause is known.
+    calls: VecDeque<(i64, i64)>,
+}
+
+crate::heap_size!(Pauses { still, calls });
+
+impl Pauses {
+    /// Adds a pause; what of it is before the end of the one before is known already. Returns the milliseconds of
+    /// calls that it fell into.
+    pub(crate) fn add(&mut self, pause: &Pause) -> u64 {
+        let end = pause.end_ms;
+        let (last, sum) = self.still.back().map_or((i64::MIN, 0), |last| (last.end, last.sum));
+        let begin = end.saturating_sub(pause.duration_ms.into()).max(last);
+        if begin >= end {
+            return 0;
+        }
+        let old = end.saturating_sub(PAUSE_AGE_MS);
+        while let Some(first) = self.still.front()
+            && (first.end < old || self.still.len() >= PAUSES)
+        {
+            self.still.pop_front();
+        }
+        self.still.push_back(Still {
+            begin,
+            end,
+            sum: sum.saturating_add(end.saturating_sub(begin)),
+        });
+        let mut within = 0;
+        self.calls.retain(|(from, to)| {
+            let both = end.min(*to).saturating_sub(begin.max(*from));
+            within += u64::try_from(both).unwrap_or_default();
+            *to > end
+        });
+        within
+    }
+
+    /// A call has come. Returns the milliseconds of it in which the JVM stood still, as far as is known; later
+    /// pauses tell the others.
+    #[inline]
+    pub(crate) fn call(&mut self, call: &Call<'_>) -> u64 {
+        let Some((begin, end)) = times(call) else { return 0 };
+        if !self.reach(end) {
+            if self.calls.len() >= OPEN_CALLS {
+                self.calls.pop_front();
+            }
+            self.calls.push_back((begin, end));
+        }
+        self.within(begin, end).unsigned_abs()
+    }
+
+    /// Milliseconds of a call in which the JVM stood still, as far as is known.
+    #[inline]
+    pub(crate) fn of(&self, call: &Call<'_>) -> u64 {
+        times(call).map_or(0, |(begin, end)| self.within(begin, end).unsigned_abs())
+    }
+
+    /// The record of a call does not wait for pauses that may have fallen into it.
+    #[inline]
+    pub(crate) fn are_known(&self, call: &Call<'_>) -> bool {
+        call.duration_ms < SUSPENDED_MS || times(call).is_none_or(|(_, end)| self.reach(end))
+    }
+
+    /// All pauses that end before this time are known.
+    #[inline]
+    pub(crate) fn reach(&self, time_ms: i64) -> bool {
+        self.still.back().is_some_and(|last| last.end >= time_ms)
+    }
+
+    /// Milliseconds between two times in which the JVM stood still, as far as is known.
+    #[inline]
+    pub(crate) fn within(&self, begin_ms: i64, end_ms: i64) -> i64 {
+        match self.still.back() {
+            Some(last) if last.end > begin_ms => self.until(end_ms) - self.until(begin_ms),
+            _ => 0,
+        }
+    }
+
+    fn until(&self, time_ms: i64) -> i64 {
+        let at = self.still.partition_point(|pause| pause.end <= time_ms);
+        let before = match (at.checked_sub(1).and_then(|at| self.still.get(at)), self.still.front())
+        {
+            (Some(last), _) => last.sum,
+            (None, Some(first)) => first.sum - (first.end - first.begin),
+            (None, None) => 0,
+        };
+        let within =
+            self.still.get(at).map_or(0, |pause| time_ms.saturating_sub(pause.begin).max(0));
+        before + within
+    }
+
+    /// Frees memory that an idle connection does not need.
+    pub(crate) fn shrink(&mut self) {
+        self.still.shrink_to_fit();
+        self.calls.shrink_to_fit();
+    }
+}
+
+/// Begin and end of a call that took time.
+#[inline]
+fn times(call: &Call<'_>) -> Option<(i64, i64)> {
+    let took = i64::try_from(call.duration_ms).unwrap_or(i64::MAX);
+    (took > 0).then_some((call.start_ms, call.start_ms.saturating_add(took)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_of_a_pause_counts_once_in_each_call() {
+        let mut pauses = of(&[(110, 10)]);
+        let call = |start_ms, duration_ms| Call { start_ms, duration_ms, ..Call::EMPTY };
+        let pause =
+            |pauses: &mut Pauses, end_ms, duration_ms| pauses.add(&Pause { end_ms, duration_ms });
+        // Begins within a pause that is known, ends within one that is not; and one that is over.
+        assert_eq!([pauses.call(&call(105, 100)), pauses.call(&call(90, 15))], [5, 5]);
+        assert_eq!([pauses.call(&call(150, 0)), pauses.call(&call(300, 100))], [0, 0]);
+        assert_eq!(pause(&mut pauses, 160, 20), 20);
+        assert_eq!(pause(&mut pauses, 210, 20), 15);
+        assert_eq!((pauses.calls.len(), pauses.of(&call(105, 100))), (1, 40));
+        assert_eq!(pause(&mut pauses, 1000, 900), 100);
+        assert_eq!((pauses.calls.len(), pauses.of(&call(300, 100))), (0, 100));
+        assert_eq!(pauses.call(&call(i64::MAX, u64::MAX)), 0);
+        (0..10_000).for_each(|n| assert_eq!(pauses.call(&call(2000 + n, 5)), 0));
+        assert_eq!(pauses.calls.len(), OPEN_CALLS);
+        assert!(pauses.are_known(&call(2000, 99)) && !pauses.are_known(&call(2000, 100)));
+        assert!(pauses.are_known(&call(500, 500)));
+    }
+
+    fn of(pauses: &[(i64, u32)]) -> Pauses {
+        let mut all = Pauses::default();
+        for (end_ms, duration_ms) in pauses.iter().copied() {
+            all.add(&Pause { end_ms, duration_ms });
+        }
+        all
+    }
+
+    #[test]
+    fn a_pause_counts_as_far_as_it_is_within() {
+        let pauses = of(&[(110, 10), (150, 20), (200, 5)]);
+        for (begin, end, stood) in [
+            (0, 1000, 35),
+            (0, 100, 0),
+            (105, 1000, 30),
+            (105, 108, 3),
+            (110, 130, 0),
+            (120, 140, 10),
+            (140, 196, 11),
+            (150, 150, 0),
+            (200, 9000, 0),
+            (-9000, 101, 1),
+        ] {
+            assert_eq!(pauses.within(begin, end), stood, "{begin} {end}");
+        }
+        assert!(pauses.reach(200) && !pauses.reach(201));
+        assert_eq!(Pauses::default().within(0, 9), 0);
+    }
+
+    #[test]
+    fn a_time_stands_still_once() {
+        let pauses = of(&[(1000, 100), (1050, 500), (1040, 10), (2000, u32::MAX)]);
+        assert_eq!(pauses.within(0, 5000), 1100, "from the first begin on");
+        assert_eq!(pauses.within(1500, 1600), 100);
+        let pauses = of(&[(i64::MIN, 5), (i64::MAX, u32::MAX)]);
+        assert_eq!(pauses.within(0, 5000), 0);
+        assert_eq!(pauses.within(i64::MIN, i64::MAX), i64::from(u32::MAX));
+    }
+
+    #[test]
+    fn old_pauses_are_forgotten() {
+        let mut pauses = Pauses::default();
+        for n in 0..10_000 {
+            pauses.add(&Pause { end_ms: 10 * n, duration_ms: 5 });
+        }
+        assert_eq!(pauses.still.len(), PAUSES);
+        assert_eq!(pauses.within(0, 100_000), 5 * i64::try_from(PAUSES).expect("small"));
+        pauses.add(&Pause { end_ms: 10_000_000, duration_ms: 5 });
+        assert_eq!((pauses.still.len(), pauses.within(0, 10_000_000)), (1, 5));
+    }
+}
