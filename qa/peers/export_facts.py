@@ -2,6 +2,7 @@
 """Whether exports say what was recorded, by decoders of their own: standard library only.
 
   export_facts.py traces EVENTS PFTRACE CHROME     lines of `pcp apm events`
+  export_facts.py counters PFTRACE METRIC          values of a metric that was drawn beside the records
   export_facts.py reader EVENTS ROWS               lines of JSON: process, category, ts, dur of Perfetto's own reader
   export_facts.py profiles FOLDED PPROF SPEEDSCOPE lines of `pcp apm folded`
   export_facts.py archive FOLDER EXPORT            windows of archive_rates.py's archive, whose every value is known
@@ -196,6 +197,11 @@ def traces(events, pftrace, trace):
     print(f"{sum(expected.values())} slices and instants, {sum(counters.values())} values, {missed} missed, {arrows} arrows")
 
 
+def counters(pftrace, metric):
+    for _, _, _, value in sorted(key for key in perfetto(pftrace)[1] if key[1] == metric):
+        print(f"{value:.6g}")
+
+
 def reader(events, path):
     expected, found = said(events)[0], collections.Counter()
     for row in map(json.loads, open(path, encoding="utf-8")):
@@ -273,6 +279,6 @@ def archive(folder, program):
     print(f"{number} values of windows")
 
 
-{"traces": traces, "reader": reader, "profiles": profiles, "archive": archive}[sys.argv[1]](*sys.argv[2:])
+{"traces": traces, "counters": counters, "reader": reader, "profiles": profiles, "archive": archive}[sys.argv[1]](*sys.argv[2:])
 print("\n".join(wrong[:20]), file=sys.stderr)
 sys.exit(bool(wrong))

@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use std::time::Instant;
 
 use crate::model::Record;
+use crate::read::Sampled;
 
 /// What became of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,6 +36,14 @@ pub trait Sink {
     /// # Errors
     /// As [`add`](Self::add).
     fn tick(&mut self, now: Instant) -> io::Result<()>;
+
+    /// The value of a metric beside the records. Formats without such values take none.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    fn counter(&mut self, _value: &Sampled<'_>) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Whether records may come: `false` as long as a receiver is slower than they are.
     fn is_ready(&self) -> bool {

@@ -14,6 +14,7 @@ Where to (several at once)
                           [default: OTEL_EXPORTER_OTLP_ENDPOINT if nothing else is asked for]
   --perfetto FILE         a trace for ui.perfetto.dev; live with -f it can be opened while it grows
   --chrome FILE           the same as Chrome's JSON; the name should end with .trace.json
+  --counters METRIC,...   values of these metrics in such a trace; of counters their rates
   --pprof FILE|URL        stacks with their time, without records: for go tool pprof, or sent to Pyroscope
   --speedscope FILE       the same for speedscope.app
 From where

@@ -17,7 +17,7 @@ use self::options::{Options, Said};
 use self::sinks::Placed;
 use crate::meaning::{Item, Pairs};
 use crate::model::Record;
-use crate::read::{Lines, Pcp, Then, Wanted, stopped};
+use crate::read::{Counters, Lines, Pcp, Sampled, Then, Wanted, stopped};
 use crate::say;
 use crate::sink::Summary;
 
@@ -114,6 +114,13 @@ impl Flow {
 
     fn pcp(&mut self, pcp: &mut Pcp, options: &Options) -> Result<(), String> {
         let interval = options.interval.unwrap_or(INTERVAL);
+        let mut counters = match options.counters.as_slice() {
+            [] => None,
+            names => Some(Counters::open(&wanted(options), names)?),
+        };
+        if let (Some(counters), Some(_)) = (&mut counters, &options.archive) {
+            self.counters(|emit| counters.read(emit))?;
+        }
         while !stopped() {
             // While a receiver is slow nothing is fetched: the PMDA has the memory, and counts what it cannot keep.
             self.ready()?;
@@ -121,6 +128,12 @@ impl Flow {
             let at = Instant::now();
             for record in looked.records {
                 self.add(record, at)?;
+            }
+            if let (Some(counters), None) = (&mut counters, &options.archive) {
+                self.counters(|emit| {
+                    counters.look(interval, emit);
+                    Ok(())
+                })?;
             }
             if self.live {
                 self.tick()?;
@@ -133,6 +146,22 @@ impl Flow {
             }
         }
         Ok(())
+    }
+
+    /// Gives values of metrics to all sinks.
+    fn counters(
+        &mut self,
+        read: impl FnOnce(&mut dyn FnMut(&Sampled<'_>)) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let (sinks, mut failed) = (&mut self.sinks, Ok(()));
+        read(&mut |value| {
+            for (place, sink) in sinks.iter_mut() {
+                if failed.is_ok() {
+                    failed = sink.counter(value).map_err(|e| format!("{place}: {e}"));
+                }
+            }
+        })?;
+        failed
     }
 
     fn lines(&mut self, lines: &mut Lines<Box<dyn BufRead>>) -> Result<(), String> {
@@ -241,14 +270,7 @@ impl From {
         if let Some(file) = &options.lines {
             return Ok(Self::Lines(Lines::new(open(file)?, "localhost")));
         }
-        let wanted = Wanted {
-            source: options.source(),
-            kinds: options.kinds.clone(),
-            filter: options.filter.clone(),
-            times: options.times.clone(),
-            zone: options.zone.clone(),
-        };
-        Ok(Self::Pcp(Box::new(Pcp::open(&wanted)?)))
+        Ok(Self::Pcp(Box::new(Pcp::open(&wanted(options))?)))
     }
 
     /// The newest time of what is read, in ns since 1970.
@@ -264,6 +286,16 @@ impl From {
                 Ok(newest)
             }
         }
+    }
+}
+
+fn wanted(options: &Options) -> Wanted {
+    Wanted {
+        source: options.source(),
+        kinds: options.kinds.clone(),
+        filter: options.filter.clone(),
+        times: options.times.clone(),
+        zone: options.zone.clone(),
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct Options {
     pub(super) chrome: Vec<String>,
     pub(super) pprof: Vec<String>,
     pub(super) speedscope: Vec<String>,
+    /// Metrics beside the records.
+    pub(super) counters: Vec<String>,
     /// Of stacks all that was counted.
     pub(super) total: bool,
     pub(super) json: bool,
@@ -91,6 +93,10 @@ impl Options {
                 Arg::Long("chrome") => found.chrome.push(value(&mut parser)?),
                 Arg::Long("pprof") => found.pprof.push(value(&mut parser)?),
                 Arg::Long("speedscope") => found.speedscope.push(value(&mut parser)?),
+                Arg::Long("counters") => {
+                    let names = value(&mut parser)?;
+                    found.counters.extend(names.split(',').map(|name| name.trim().to_owned()));
+                }
                 Arg::Long("total") => found.total = true,
                 Arg::Long("json") => found.json = true,
                 Arg::Long("header") => {
@@ -245,6 +251,11 @@ impl Options {
             "--follow of stacks works with --pprof URL only",
         )?;
         all(self.speedscope.iter().any(|to| is_url(to)), "--speedscope takes a file")?;
+        let drawn = !self.perfetto.is_empty() || !self.chrome.is_empty();
+        all(
+            !self.counters.is_empty() && (!drawn || self.lines.is_some()),
+            "--counters works with --perfetto and --chrome, of PCP",
+        )?;
         let urls = self.perfetto.iter().chain(&self.chrome).any(|to| is_url(to));
         all(urls, "--perfetto and --chrome take files")
     }
@@ -324,6 +335,7 @@ mod tests {
             &["--pprof", "a", "-f"],
             &["--pprof", "a", "zorka"],
             &["--speedscope", "http://a"],
+            &["--counters", "a.b", "--otlp", "a"],
             &["--pprof", "a", "-a", "x", "--total"],
             &["--header", "x"],
             &["--unknown"],

@@ -1,10 +1,12 @@
 //! Where records come from.
 
+mod counters;
 mod lines;
 mod pcp;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use counters::{Counters, Sampled};
 pub use lines::{Lines, LinesError};
 pub use pcp::{Looked, Pcp, Then, Wanted};
 

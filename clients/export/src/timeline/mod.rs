@@ -16,7 +16,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::meaning::{Attribute, Attributes, Identity, Ids, Item, SpanId, TraceId};
-use crate::model::{Instance, Record, Value};
+use crate::model::{Record, Value};
+use crate::read::Sampled;
 use crate::sink::{Sink, Summary};
 use crate::tree::{self, Tree};
 
@@ -59,29 +60,6 @@ impl<F: Format> Timeline<F> {
             newest: i64::MIN,
             due: (i64::MIN, None),
         }
-    }
-
-    /// The value of a metric of an instance at a time, ns since 1970; a counter's as a rate. `unit`: as PCP
-    /// writes it.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn counter(
-        &mut self,
-        (source, instance): (&str, &Instance),
-        (name, unit): (&str, &str),
-        time: i64,
-        value: Number,
-    ) -> io::Result<()> {
-        self.start(time)?;
-        let process = self.places.of(source, instance, &mut self.format)?;
-        self.count(process, (name, unit), time, value)
-    }
-
-    /// What is written so far.
-    #[must_use]
-    pub fn format(&self) -> &F {
-        &self.format
     }
 
     fn count(
@@ -287,6 +265,12 @@ impl<F: Format> Timeline<F> {
 impl<F: Format> Sink for Timeline<F> {
     fn add(&mut self, record: &Record, _now: Instant) -> io::Result<()> {
         self.record(record)
+    }
+
+    fn counter(&mut self, value: &Sampled<'_>) -> io::Result<()> {
+        self.start(value.time)?;
+        let process = self.places.of(value.source, value.instance, &mut self.format)?;
+        self.count(process, (value.name, value.unit), value.time, value.value)
     }
 
     fn tick(&mut self, now: Instant) -> io::Result<()> {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use export::chrome::Chrome;
 use export::meaning::Pairs;
 use export::perfetto::Perfetto;
-use export::read::Lines;
+use export::read::{Lines, Sampled};
 use export::sink::{Sink, Summary};
 use export::timeline::{Format, Number, Timeline};
 use serde_json::Value as Json;
@@ -218,11 +218,12 @@ fn metrics_are_counters_beside() {
     let file = File::default();
     let mut timeline = Timeline::new(Perfetto::new(file.clone()));
     let instance = export::model::Instance { name: "shop/orders/pod".into(), ..Default::default() };
-    let of = ("profiler", &instance);
     for (time, value) in
         [(1, Number::Int(-3)), (2, Number::Float(f64::NAN)), (3, Number::Float(0.5))]
     {
-        timeline.counter(of, ("call.count", "count / sec"), time, value).unwrap();
+        let (source, name, unit) = ("profiler", "call.count", "count / sec");
+        let value = Sampled { source, instance: &instance, name, unit, time, value };
+        timeline.counter(&value).unwrap();
     }
     timeline.finish().unwrap();
     let bytes = file.0.take();

@@ -16,6 +16,8 @@ use crate::ids::InDom;
 
 /// Bytes of a host's name.
 const MOST_HOST: usize = 256;
+/// Bytes of units.
+const MOST_UNITS: usize = 64;
 /// Bytes of a text that is stored: a `pmValueBlock` has 24 bits for it.
 const MOST_TEXT: usize = 1 << 20;
 
@@ -45,6 +47,8 @@ pub struct Desc {
     pub ty: u32,
     /// Its instance domain; `None`: it has one value.
     pub indom: Option<InDom>,
+    /// It only grows.
+    pub is_counter: bool,
 }
 
 impl Desc {
@@ -130,7 +134,27 @@ impl Context {
         // SAFETY: pmLookupDesc(3) fills the descriptor that it is given.
         status(unsafe { sys::pmLookupDesc(pmid, &raw mut desc) })?;
         let indom = (desc.indom != sys::PM_INDOM_NULL).then_some(InDom(desc.indom));
-        Ok(Desc { pmid, ty: u32::try_from(desc.type_).unwrap_or(u32::MAX), indom })
+        let is_counter = u32::try_from(desc.sem) == Ok(sys::PM_SEM_COUNTER);
+        Ok(Desc { pmid, ty: u32::try_from(desc.type_).unwrap_or(u32::MAX), indom, is_counter })
+    }
+
+    /// The units of a metric as PCP writes them: `nanosec`, `byte`, `count / sec`; `""`: none.
+    ///
+    /// # Errors
+    /// libpcp's.
+    pub fn units(&self, metric: Desc) -> Result<String, Error> {
+        self.here()?;
+        // SAFETY: zeros are a sound descriptor.
+        let mut desc: sys::pmDesc = unsafe { std::mem::zeroed() };
+        // SAFETY: pmLookupDesc(3) fills the descriptor that it is given.
+        status(unsafe { sys::pmLookupDesc(metric.pmid, &raw mut desc) })?;
+        let mut buffer = [0u8; MOST_UNITS];
+        let size = c_int::try_from(buffer.len()).unwrap_or_default();
+        let units = &raw const desc.units;
+        // SAFETY: pmUnitsStr_r(3) reads the units and writes a C string of at most `size` bytes.
+        let text = unsafe { sys::pmUnitsStr_r(units, buffer.as_mut_ptr().cast(), size) };
+        // SAFETY: it returns the buffer.
+        Ok(unsafe { cstring::copy(text) }.unwrap_or_default())
     }
 
     /// The name of a metric.

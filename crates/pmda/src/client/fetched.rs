@@ -163,4 +163,18 @@ impl<'a> Raw<'a> {
             }
         }
     }
+
+    /// The number, also one that is not whole.
+    #[must_use]
+    pub fn float(self, desc: super::Desc) -> Option<f64> {
+        match self {
+            Self::Block(_, bytes) if desc.ty == sys::PM_TYPE_DOUBLE => {
+                Some(f64::from_ne_bytes(bytes.get(4..)?.first_chunk().copied()?))
+            }
+            Self::Block(_, bytes) if desc.ty == sys::PM_TYPE_FLOAT => {
+                Some(f32::from_ne_bytes(bytes.get(4..)?.first_chunk().copied()?).into())
+            }
+            other => other.number(desc).map(|number| number as f64),
+        }
+    }
 }
