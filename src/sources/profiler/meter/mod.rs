@@ -122,6 +122,10 @@ impl PodMetrics {
     /// Reports the sums of one read. `end`: the connection ends.
     pub(crate) fn report(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
         self.release_calls(now, words, peer, end);
+        let suspended_ms = self.pauses.settle();
+        if suspended_ms > 0 {
+            peer.add(m::SUSPENDED, ns(suspended_ms));
+        }
         if end {
             self.accounting.methods.expire(now.monotonic, true, peer);
         }
@@ -326,10 +330,7 @@ impl Observer for PodObserver<'_> {
     }
 
     fn pause(&mut self, pause: &Pause) {
-        let within_ms = self.pod.pauses.add(pause);
-        if within_ms > 0 {
-            self.peer.add(m::SUSPENDED, ns(within_ms));
-        }
+        self.pod.pauses.add(pause);
         self.pod.pending.word();
         let took = ns(pause.duration_ms.into());
         self.peer.add(m::SUSPENDS, 1);

@@ -54,7 +54,9 @@ impl StepVisitor for Steps<'_> {
 
     #[inline(always)]
     fn exit(&mut self, left: usize) {
-        self.thread.exit(self.times, self.ends, self.trees, self.read, left);
+        if self.thread.exit(self.times, self.ends, self.trees.least_ms) {
+            self.thread.offer(self.trees, self.read, left);
+        }
     }
 
     #[inline(always)]
@@ -99,7 +101,9 @@ impl Stacks {
     pub(crate) fn short_events(&mut self, block: &Block, events: &mut ShortEvents<'_>) -> bool {
         let Some(mut steps) = self.steps(block) else { return false };
         let read = Read { events: events.rest(), base_ms: events.time_ms() };
-        steps.thread.from = read.events.len();
+        if steps.trees.on {
+            steps.thread.from = read.events.len();
+        }
         steps.read = read;
         events.read(&mut steps);
         if steps.thread.kept.on {

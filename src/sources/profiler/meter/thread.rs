@@ -114,7 +114,7 @@ impl Thread {
     }
 
     /// The root that has begun may get a tree.
-    #[inline]
+    #[inline(never)]
     pub(super) fn keep(&mut self, block: &Block, at: EventPlace) {
         let offset = u32::try_from(block.offset).unwrap_or(u32::MAX);
         self.pointer = Pointer { file: block.file, offset, index: at.index };
@@ -137,16 +137,10 @@ impl Thread {
         (events, if from == 0 { read.base_ms } else { self.root_ms })
     }
 
-    /// Leaves the innermost method.
+    /// Leaves the innermost method; `true`: it was a sound root that took `least_ms` and is kept, and what is known
+    /// of it is there until [`Self::clear`].
     #[inline(always)]
-    pub(super) fn exit(
-        &mut self,
-        times: &mut StackTimes,
-        ends: &RootEnds,
-        trees: &mut Trees,
-        read: Read<'_>,
-        left: usize,
-    ) {
+    pub(super) fn exit(&mut self, times: &mut StackTimes, ends: &RootEnds, least_ms: i64) -> bool {
         if let [_, .., innermost] = &*self.frames
             && self.beyond == 0
             && !self.ends
@@ -158,8 +152,20 @@ impl Thread {
         } else if self.beyond > 0 && !self.ends {
             self.beyond -= 1;
         } else {
-            self.end_root(times, ends, trees, read, left);
+            return self.end_root(times, ends, least_ms);
         }
+        false
+    }
+
+    /// The root has ended that was the last one: it may get a tree. `left`: bytes behind its EXIT.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn offer(&mut self, trees: &mut Trees, read: Read<'_>, left: usize) {
+        let method = self.frames.first().map_or(0, |root| root.method);
+        // Without its own EXIT.
+        let events = self.own_events(read, left + 1);
+        trees.offer(self, method, events);
+        self.clear();
     }
 
     /// Counts the time of the innermost method, or defers it.
@@ -186,16 +192,8 @@ impl Thread {
 
     /// Leaves the root, or a method within a root that is not sound.
     #[inline]
-    fn end_root(
-        &mut self,
-        times: &mut StackTimes,
-        ends: &RootEnds,
-        trees: &mut Trees,
-        read: Read<'_>,
-        left: usize,
-    ) {
+    fn end_root(&mut self, times: &mut StackTimes, ends: &RootEnds, least_ms: i64) -> bool {
         if let [root] = &*self.frames {
-            let method = root.method;
             let took = self.time_ms.saturating_sub(self.root_ms);
             let small = self.entered <= 1 && took <= UNMARKED_MS;
             if (self.ends || !ends.seen) && (self.sound || small || !ends.seen_more) {
@@ -206,14 +204,13 @@ impl Thread {
                 } else if !self.pending.is_empty() {
                     self.count_deferred(|node, ms| times.add(node, ms));
                 }
-                if self.kept.on && took >= trees.least_ms {
-                    // Without its own EXIT.
-                    let events = self.own_events(read, left + 1);
-                    trees.offer(self, method, events);
+                if took >= least_ms && self.kept.on {
+                    return true;
                 }
             }
         }
         self.clear();
+        false
     }
 
     /// Defers time until the root ends; false if there are too many deferred times.

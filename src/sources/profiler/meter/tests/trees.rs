@@ -266,7 +266,7 @@ fn statements_are_counted() {
     pod.exit(7, 90);
     pod.exit(7, 150);
     let records = pod.second(9, true);
-    assert_eq!(records[0].get("statements"), Some("4"));
+    assert_eq!(records[0].get("statements"), Some("3"));
     assert_eq!(records[0].get("sql"), Some("2,170000,select * from t\n1,0,#1:300"));
     assert_eq!(
         texts(&records),

@@ -11,35 +11,62 @@ use crate::sources::profiler::streams::scan::{Numbers, Scan};
 /// In place of the end of a block: the time of the event before the next one follows.
 const TIME: u8 = 3;
 
-/// The bytes of one connection's roots.
+/// Bytes by which the charge to all connections grows: it changes seldom.
+const STEP: usize = 4 << 10;
+
+/// The bytes of one connection's roots; they are counted by one thread at a time.
 #[derive(Debug)]
 pub(crate) struct PodBytes {
     shared: Arc<SlowCalls>,
     held: AtomicUsize,
+    charged: AtomicUsize,
 }
 
 impl PodBytes {
     pub(crate) const fn new(shared: Arc<SlowCalls>) -> Self {
-        Self { shared, held: AtomicUsize::new(0) }
+        Self { shared, held: AtomicUsize::new(0), charged: AtomicUsize::new(0) }
     }
 
-    /// Charged bytes.
-    pub(crate) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+    /// Bytes that are charged to all connections together.
+    pub(crate) fn charged(&self) -> usize {
+        self.charged.load(Ordering::Relaxed)
     }
 
+    #[inline]
     fn take(&self, more: usize) -> bool {
-        let holds = self.held() + more;
-        let fits = holds <= TREE_PEER && self.shared.take(more, holds);
+        let holds = self.held.load(Ordering::Relaxed) + more;
+        let fits = holds <= TREE_PEER && (holds <= self.charged() || self.charge(holds));
         if fits {
-            self.held.fetch_add(more, Ordering::Relaxed);
+            self.held.store(holds, Ordering::Relaxed);
         }
         fits
     }
 
+    #[cold]
+    fn charge(&self, holds: usize) -> bool {
+        let (charged, wanted) = (self.charged(), holds.next_multiple_of(STEP));
+        let fits = self.shared.take(wanted - charged, holds);
+        if fits {
+            self.charged.store(wanted, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    #[inline]
     fn give_back(&self, bytes: usize) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
-        self.shared.give_back(bytes);
+        self.held.store(self.held.load(Ordering::Relaxed) - bytes, Ordering::Relaxed);
+    }
+
+    /// Gives back what is charged and not held.
+    pub(crate) fn settle(&self) {
+        let wanted = self.held.load(Ordering::Relaxed).next_multiple_of(STEP);
+        self.shared.give_back(self.charged.swap(wanted, Ordering::Relaxed) - wanted);
+    }
+}
+
+impl Drop for PodBytes {
+    fn drop(&mut self) {
+        self.shared.give_back(self.charged());
     }
 }
 
@@ -65,50 +92,72 @@ impl Kept {
     }
 
     /// Appends whole events, of which the last one is at `time_ms`; `base_ms`: the time before the first.
+    #[inline]
     pub(crate) fn append(&mut self, of: &Arc<PodBytes>, events: &[u8], base_ms: i64, time_ms: i64) {
         if events.is_empty() || self.partial {
             return;
         }
-        let jumps = base_ms != self.time_ms;
-        let more = events.len() + if jumps { 1 + size_of::<i64>() } else { 0 };
-        if self.bytes.len() + more > TREE_ROOT || !of.take(more) {
-            self.partial = true;
-            return;
-        }
-        if self.of.is_none() {
-            self.of = Some(Arc::clone(of));
-        }
-        if jumps {
+        let before = self.bytes.len();
+        if base_ms != self.time_ms {
             self.bytes.push(TIME);
             self.bytes.extend_from_slice(&base_ms.to_be_bytes());
         }
         self.bytes.extend_from_slice(events);
-        self.time_ms = time_ms;
+        self.charge(of, before, time_ms);
     }
 
-    /// Appends one event; the text of a tag is left out.
+    /// Appends one event. Of parameters only those with a value in the stream `sql` are kept.
     pub(crate) fn push(&mut self, of: &Arc<PodBytes>, time_ms: i64, kind: &TraceKind<'_>) {
-        let distance = i32::try_from(time_ms.wrapping_sub(self.time_ms));
-        let base_ms = if distance.is_ok() { self.time_ms } else { time_ms };
-        let distance = distance.unwrap_or_default().cast_unsigned();
-        let mut event = Event::default();
         let (kind, numbers): (u8, &[u32]) = match kind {
             TraceKind::Enter { method } => (0, &[*method]),
             TraceKind::Exit => (1, &[]),
-            TraceKind::Tag { param, value } => match value {
-                TagValue::Inline(_) | TagValue::Indexed(_) => (2, &[*param, 0, 0]),
-                TagValue::Xml(at) => (2, &[*param, 1, at.file, at.offset]),
-                TagValue::Sql(at) => (2, &[*param, 3, at.file, at.offset]),
-            },
+            TraceKind::Tag { param, value: TagValue::Sql(at) } => {
+                (2, &[*param, 3, at.file, at.offset])
+            }
+            TraceKind::Tag { .. } => return,
         };
-        let low = (distance & 0x1f).to_le_bytes();
-        let more = if distance >> 5 == 0 { 0 } else { 0x80 };
-        event.byte(kind | low.first().copied().unwrap_or_default() << 2 | more);
-        if more != 0 {
-            event.number(distance >> 5);
+        if self.partial {
+            return;
         }
-        numbers.iter().for_each(|number| event.number(*number));
-        self.append(of, event.bytes(), base_ms, time_ms);
+        let before = self.bytes.len();
+        let distance = i32::try_from(time_ms.wrapping_sub(self.time_ms)).unwrap_or_else(|_| {
+            self.bytes.push(TIME);
+            self.bytes.extend_from_slice(&time_ms.to_be_bytes());
+            0
+        });
+        let distance = distance.cast_unsigned();
+        let [low, ..] = (distance & 0x1f).to_le_bytes();
+        let more = if distance >> 5 == 0 { 0 } else { 0x80 };
+        self.bytes.push(kind | low << 2 | more);
+        if more != 0 {
+            self.number(distance >> 5);
+        }
+        numbers.iter().for_each(|number| self.number(*number));
+        self.charge(of, before, time_ms);
+    }
+
+    fn number(&mut self, mut number: u32) {
+        while number >= 0x80 {
+            let [low, ..] = number.to_le_bytes();
+            self.bytes.push(low | 0x80);
+            number >>= 7;
+        }
+        let [low, ..] = number.to_le_bytes();
+        self.bytes.push(low);
+    }
+
+    /// Charges what is behind `before`, or drops it.
+    #[inline]
+    fn charge(&mut self, of: &Arc<PodBytes>, before: usize, time_ms: i64) {
+        if self.bytes.len() > TREE_ROOT || !of.take(self.bytes.len() - before) {
+            self.bytes.truncate(before);
+            self.partial = true;
+            return;
+        }
+        self.time_ms = time_ms;
+        if self.of.is_none() {
+            self.of = Some(Arc::clone(of));
+        }
     }
 
     /// The root is over, or not kept.
@@ -186,34 +235,4 @@ fn next(scan: &mut Scan<'_>, time_ms: &mut i64) -> Option<Option<Step>> {
             Step::Tag(param, (kind == 3).then_some(at))
         }
     }))
-}
-
-/// Bytes of an event without a text: five numbers of 5 bytes at most.
-#[derive(Default)]
-struct Event {
-    bytes: [u8; 32],
-    length: usize,
-}
-
-impl Event {
-    fn byte(&mut self, byte: u8) {
-        if let Some(place) = self.bytes.get_mut(self.length) {
-            *place = byte;
-            self.length += 1;
-        }
-    }
-
-    fn number(&mut self, mut number: u32) {
-        while number >= 0x80 {
-            let [low, ..] = number.to_le_bytes();
-            self.byte(low | 0x80);
-            number >>= 7;
-        }
-        let [low, ..] = number.to_le_bytes();
-        self.byte(low);
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
-    }
 }

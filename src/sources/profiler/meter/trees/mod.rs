@@ -128,7 +128,7 @@ impl Trees {
 
     /// Bytes that are charged to all connections together.
     pub(crate) fn charged(&self) -> usize {
-        self.bytes.held()
+        self.bytes.charged()
     }
 
     /// What the bytes of open roots are charged to.
@@ -202,6 +202,18 @@ impl Trees {
     /// Makes the records of roots that are decided and complete, or have waited for long enough; of all at the
     /// `end` of the connection.
     pub(crate) fn report(
+        &mut self,
+        now: Duration,
+        words: &Dictionary,
+        pauses: &Pauses,
+        peer: &mut Peer,
+        end: bool,
+    ) {
+        self.tell(now, words, pauses, peer, end);
+        self.bytes.settle();
+    }
+
+    fn tell(
         &mut self,
         now: Duration,
         words: &Dictionary,
@@ -288,9 +300,9 @@ impl Root {
             }
             Step::Exit if open.len() > 1 => exit(&mut tree, &mut open, &mut statements, at_ms),
             Step::Exit => {}
-            Step::Tag(param, at) if words.get(param).is_some_and(|word| &**word == SQL) => {
+            Step::Tag(param, Some(at)) if words.get(param).is_some_and(|w| &**w == SQL) => {
                 statements.add(at);
-                open.last_mut().into_iter().for_each(|open| open.sql = at.or(open.sql));
+                open.last_mut().into_iter().for_each(|open| open.sql = Some(at));
             }
             Step::Tag(..) => {}
         });

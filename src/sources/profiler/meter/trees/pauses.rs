@@ -18,22 +18,24 @@ struct Still {
 #[derive(Debug, Default)]
 pub(crate) struct Pauses {
     still: VecDeque<Still>,
-    /// Begin and end of calls behind which no pause is known.
-    calls: VecDeque<(i64, i64)>,
+    /// Calls behind which no pause is known: begin, end, and milliseconds of pauses that are counted.
+    calls: VecDeque<(i64, i64, u64)>,
+    /// Pauses have come since calls were counted.
+    news: bool,
 }
 
 crate::heap_size!(Pauses { still, calls });
 
 impl Pauses {
-    /// Adds a pause; what of it is before the end of the one before is known already. Returns the milliseconds of
-    /// calls that it fell into.
-    pub(crate) fn add(&mut self, pause: &Pause) -> u64 {
+    /// Adds a pause; what of it is before the end of the one before is known already.
+    pub(crate) fn add(&mut self, pause: &Pause) {
         let end = pause.end_ms;
         let (last, sum) = self.still.back().map_or((i64::MIN, 0), |last| (last.end, last.sum));
         let begin = end.saturating_sub(pause.duration_ms.into()).max(last);
         if begin >= end {
-            return 0;
+            return;
         }
+        self.news = true;
         let old = end.saturating_sub(PAUSE_AGE_MS);
         while let Some(first) = self.still.front()
             && (first.end < old || self.still.len() >= PAUSES)
@@ -45,13 +47,24 @@ impl Pauses {
             end,
             sum: sum.saturating_add(end.saturating_sub(begin)),
         });
-        let mut within = 0;
-        self.calls.retain(|(from, to)| {
-            let both = end.min(*to).saturating_sub(begin.max(*from));
-            within += u64::try_from(both).unwrap_or_default();
-            *to > end
+    }
+
+    /// Milliseconds of earlier calls that pauses fell into which have come since the last time.
+    pub(crate) fn settle(&mut self) -> u64 {
+        if !std::mem::take(&mut self.news) {
+            return 0;
+        }
+        let mut calls = std::mem::take(&mut self.calls);
+        let mut more = 0;
+        calls.retain_mut(|(begin, end, counted)| {
+            let known = self.within(*begin, *end).unsigned_abs();
+            // Of pauses that are forgotten nothing is taken back.
+            more += known.saturating_sub(*counted);
+            *counted = known;
+            !self.reach(*end)
         });
-        within
+        self.calls = calls;
+        more
     }
 
     /// A call has come. Returns the milliseconds of it in which the JVM stood still, as far as is known; later
@@ -59,13 +72,14 @@ impl Pauses {
     #[inline]
     pub(crate) fn call(&mut self, call: &Call<'_>) -> u64 {
         let Some((begin, end)) = times(call) else { return 0 };
+        let known = self.within(begin, end).unsigned_abs();
         if !self.reach(end) {
             if self.calls.len() >= OPEN_CALLS {
                 self.calls.pop_front();
             }
-            self.calls.push_back((begin, end));
+            self.calls.push_back((begin, end, known));
         }
-        self.within(begin, end).unsigned_abs()
+        known
     }
 
     /// Milliseconds of a call in which the JVM stood still, as far as is known.
@@ -130,8 +144,10 @@ mod tests {
     fn each_part_of_a_pause_counts_once_in_each_call() {
         let mut pauses = of(&[(110, 10)]);
         let call = |start_ms, duration_ms| Call { start_ms, duration_ms, ..Call::EMPTY };
-        let pause =
-            |pauses: &mut Pauses, end_ms, duration_ms| pauses.add(&Pause { end_ms, duration_ms });
+        let pause = |pauses: &mut Pauses, end_ms, duration_ms| {
+            pauses.add(&Pause { end_ms, duration_ms });
+            pauses.settle()
+        };
         // Begins within a pause that is known, ends within one that is not; and one that is over.
         assert_eq!([pauses.call(&call(105, 100)), pauses.call(&call(90, 15))], [5, 5]);
         assert_eq!([pauses.call(&call(150, 0)), pauses.call(&call(300, 100))], [0, 0]);

@@ -64,10 +64,9 @@ pub(crate) struct Statements {
 }
 
 impl Statements {
-    /// A method has a statement; `None`: its text is not in the stream.
-    pub(crate) fn add(&mut self, at: Option<Reference>) {
+    /// A method has a statement.
+    pub(crate) fn add(&mut self, at: Reference) {
         self.count += 1;
-        let Some(at) = at else { return };
         let room = self.different.len() < DIFFERENT;
         match self.different.iter_mut().find(|(of, ..)| *of == at) {
             Some((_, count, _)) => *count += 1,
