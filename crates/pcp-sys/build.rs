@@ -8,15 +8,18 @@ fn main() {
 mod bindings {
     use std::{env, path::PathBuf};
 
-    /// The functions used by pmdaapm; no others are bound.
+    /// The functions used by pmdaapm and its export; no others are bound.
     const FUNCTIONS: &str = "pmSetProgname|pmGetProgname|pmSetProcessIdentity|pmGetUsername|pmErrStr_r|pmUnitsStr_r|pmGetConfig|\
         pmdaDaemon|pmdaGetOptions|pmdaUsageMessage|pmdaOpenLog|pmdaSetFlags|pmdaSetCommFlags|\
         pmdaSetLabelCallBack|pmdaSetEndContextCallBack|pmdaSetResultCallBack|pmdaInit|pmdaConnect|\
         pmdaRehash|pmdaInstance|pmdaLabel|pmdaText|pmdaAddLabels|pmdaTree.*|pmdaCacheOp|pmdaCacheStore|pmdaCacheLookup|\
-        __pmdaMainPDU|__pmdaInFd|pmExtractValue";
+        __pmdaMainPDU|__pmdaInFd|pmExtractValue|\
+        pmNewContext|pmUseContext|pmDestroyContext|pmReconnectContext|pmGetContextHostName_r|pmLookupName|pmNameID|\
+        pmGetChildrenStatus|pmLookupDesc|pmFetch|pmFetchArchive|pmFreeResult|pmStore|pmGetInDom|pmGetInDomArchive|pmGetInstancesLabels|\
+        pmFreeLabelSets|pmSetMode|pmGetArchiveLabel|pmGetArchiveEnd|pmParseTimeWindow|pmParseInterval|pmNewZone|pmNewContextZone";
     const TYPES: &str = "pmda.*|pmDesc|pmID|pmInDom|pmUnits|pmResult|pmResult_v2|pmValueSet|pmValueBlock|pmAtomValue|\
-        pmLabelSet|pmLabel|pmInResult|pmProfile|pmLongOptions";
-    const CONSTANTS: &str = "PM_ERR_.*|PM_TYPE_.*|PM_SEM_.*|PM_TEXT_.*|PM_LABEL_.*|PM_SPACE_.*|PM_TIME_.*|PM_COUNT_.*|PM_INDOM_NULL|PM_IN_NULL|PMDA_.*|PCP_ATTR_.*|PM_VAL_.*|PM_PROFILE_.*|PMCD_.*";
+        pmLabelSet|pmLabel|pmLogLabel|pmInResult|pmProfile|pmLongOptions";
+    const CONSTANTS: &str = "PM_ERR_.*|PM_TYPE_.*|PM_SEM_.*|PM_TEXT_.*|PM_LABEL_.*|PM_SPACE_.*|PM_TIME_.*|PM_COUNT_.*|PM_INDOM_NULL|PM_IN_NULL|PMDA_.*|PCP_ATTR_.*|PM_VAL_.*|PM_PROFILE_.*|PM_CONTEXT_.*|PM_MODE_.*|PMNS_.*|PMCD_.*";
 
     pub(crate) fn generate() {
         let pcp =

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::{Config, Sections as _};
+use crate::model::Units;
 
 fn parse(text: &str) -> Result<Config<Sections>, String> {
     Config::parse(text).map_err(|e| e.to_string())
@@ -145,5 +146,40 @@ fn leaves_are_made_of_what_they_are() {
                 }
             }
         }
+    }
+}
+
+/// clients/kinds.json, which clients read: what the time of each kind's records is, and which parameters are their length.
+#[test]
+fn the_times_of_all_kinds_are_told() {
+    let told: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(include_str!("../../clients/kinds.json")).expect("JSON");
+    let words = |list: &serde_json::Value| {
+        let list = list.as_array().into_iter().flatten();
+        list.map(|word| word.as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    for source in TABLES {
+        for kind in source.events {
+            let name = format!("{}.{}", source.name, kind.name);
+            let of = told.get(&name).unwrap_or_else(|| panic!("{name} is not there"));
+            let (time, length) = (of["time"].as_str().unwrap_or_default(), words(&of["length"]));
+            assert_eq!(matches!(time, "start" | "end"), !length.is_empty(), "{name}: {time}");
+            assert!(matches!(time, "start" | "end" | "at"), "{name}: {time}");
+            let types = of["types"].as_object().into_iter().flatten();
+            let all = length.into_iter().chain(types.flat_map(|(_, list)| words(list)));
+            let lengths: Vec<_> = all.collect();
+            for length in &lengths {
+                let param = source.params.iter().find(|param| *param.name == **length);
+                let unit = param.map(|param| param.units);
+                assert_eq!(unit, Some(Units::Nanoseconds), "{name}: {length}");
+            }
+            assert_eq!(lengths.is_empty(), kind.table.duration.is_none(), "{name}");
+        }
+    }
+    // Those of trees may not be there yet.
+    for name in told.keys().filter(|name| !name.ends_with(".tree")) {
+        let (source, kind) = name.split_once('.').expect("SOURCE.KIND");
+        let source = TABLES.iter().find(|table| table.name == source).expect("a source");
+        assert!(source.events.iter().any(|of| of.name == kind), "{name} is no kind");
     }
 }

@@ -10,6 +10,7 @@ import time
 from pcp import pmapi
 import cpmapi as c
 
+from . import records as meaning
 from . import results
 from .table import at_text, shown, to_json
 from .trouble import Trouble
@@ -29,20 +30,21 @@ PARAMETER = struct.Struct("=II")
 
 
 class Events:
-    """Streams of event records: kinds is {(source, kind): (metric, id, descriptor)}."""
+    """Streams of event records: kinds is {(source, kind): [(metric, id, descriptor)]}, the finer of two resolutions first."""
 
     def __init__(self, reader, wanted, only=None):
         """`only`: the names of the parameters that are asked for; `None` is all."""
         self.reader, self.context, self.parameters, self.only = reader, reader.context, {}, only
         # When the newest fetch was, in ns, and the kinds that it did not get: {(source, kind): error}.
         self.at, self.refused = 0, {}
-        # An archive has one of the two resolutions, whichever was logged. Of both it is this one.
-        leaves = ["records", "highres_records"] if reader.archive else ["highres_records"]
+        self.once, self.host, self.labels = meaning.Once(), self.context.pmGetContextHostName(), {}
+        # An archive has the resolution that was logged, or both.
+        leaves = ["highres_records", "records"] if reader.archive else ["highres_records"]
         kinds = []
         for source in self.children("apm"):
             kinds += [(source, kind) for kind in self.children(f"apm.{source}.event")]
         known = {(source, kind): reader.known([f"apm.{source}.event.{kind}.{leaf}" for leaf in leaves]) for source, kind in kinds}
-        known = {kind: found[0] for kind, found in known.items() if found}
+        known = {kind: found for kind, found in known.items() if found}
         if not known:
             raise Trouble(reader.unlogged("no event records in this archive", "events") if reader.archive else "no event records here: all sources are off")
         for want in wanted:
@@ -98,25 +100,54 @@ class Events:
         self.context.pmStore(ctypes.pointer(result))
 
     def fetch(self):
-        """The records that have come, oldest first, as lines show them; `None`: the end of the archive."""
-        found = self.fetched()
-        return found and [{"time": at_text(at), "source": source, "kind": kind, "instance": instance, **what}
-                          for at, source, kind, instance, what in sorted(found, key=lambda record: record[0])]
+        """The records that have come, oldest first, as lines show them."""
+        return self.lines(self.fetched())
 
-    def fetched(self, needles=()):
-        """(time in ns, source, kind, instance, what it has) of each record that has come; `None`: the end of the archive.
+    def lines(self, found):
+        """Lines of records, oldest first."""
+        return [self.line(*record) for record in sorted(found, key=lambda record: record[0])]
+
+    def logged(self, needles=()):
+        """The records of each fetch of pmlogger between -S and -T, as `fetched` gives them."""
+        window = self.reader.window()
+        window.mode(c.PM_MODE_FORW, window.start)
+        while (found := self.fetched(needles, window.finish)) is not None:
+            yield found + list(self.once.ready(self.at))
+        yield list(self.once.ready())
+
+    def line(self, at, source, kind, instance, what):
+        """What is said of a record."""
+        time = at_text(at)
+        began, ended = meaning.span(f"{source}.{kind}", at, what["parameters"]) if "parameters" in what else (None, None)
+        span = {} if began is None else {"start": time if began == at else at_text(began), "end": time if ended == at else at_text(ended)}
+        return {"time": time, **span, "source": source, "kind": kind, "host": self.host, "instance": instance, "labels": self.labelled(source, kind, instance), **what}
+
+    def labelled(self, source, kind, instance):
+        """PCP's labels of an instance. They are asked for when there is one that is not known."""
+        known = self.labels.setdefault((source, kind), {})
+        if instance not in known:
+            known.clear()
+            known.update(self.reader.labels(self.kinds[source, kind][0][2]))
+            known.setdefault(instance, {})
+        return known[instance]
+
+    def fetched(self, needles=(), until=math.inf):
+        """(time in ns, source, kind, instance, what it has) of each record that has come; `None`: the end of the archive, or of this time.
         needles: arrays without any of these bytes are passed over, which saves most of the work of looking for few records."""
-        order, records = list(self.kinds), []
-        ids = (ctypes.c_uint * len(order))(*[self.kinds[kind][1] for kind in order])
+        order, records = [(kind, *form[1:], len(forms) > 1) for kind, forms in self.kinds.items() for form in forms], []
+        ids = (ctypes.c_uint * len(order))(*[pmid for _, pmid, _, _ in order])
         try:
             result = self.context.pmFetch(ids)
         except pmapi.pmErr as e:
             if self.reader.archive and e.errno() == c.PM_ERR_EOL:
                 return None
             raise
-        self.refused = {}
-        for k, (source, kind) in enumerate(order):
-            desc, names, number = self.kinds[(source, kind)][2], None, result.contents.get_numval(k)
+        self.at, self.refused = results.when(result), {}
+        if self.at > until:
+            self.context.pmFreeResult(result)
+            return None
+        for k, ((source, kind), _, desc, twice) in enumerate(order):
+            names, number = None, result.contents.get_numval(k)
             if number < 0:
                 self.refused[source, kind] = number
             for j in range(max(0, number)):
@@ -128,12 +159,25 @@ class Events:
                 names = names if names is not None else self.reader.names(desc)
                 instance = names.get(value.inst, str(value.inst))
                 try:
-                    records += [(at, source, kind, instance, what) for at, what in self.unpack(data, desc.contents.type)]
+                    came = [(at, source, kind, instance, what) for at, what in self.unpack(data, desc.contents.type)]
                 except struct.error:
                     raise Trouble(f"apm.{source}.event.{kind}: records of {instance} are damaged: pmlogcheck says more of an archive") from None
-        self.at = results.when(result)
+                if twice and desc.contents.type == c.PM_TYPE_EVENT:
+                    for record in came:
+                        self.once.wait(*self.keys(record), record, self.at)
+                    continue
+                records += came
+                for key in (key for record in came for key in self.keys(record)) if twice else ():
+                    self.once.came(key)
         self.context.pmFreeResult(result)
         return records
+
+    @staticmethod
+    def keys(record):
+        """By what a record, and a number of missed ones, are known in both resolutions."""
+        at, *whose, what = record
+        missed = [(*whose, what["missed"])] if "missed" in what else []
+        return missed + ([(*whose, at // 1000, hash(tuple(what["parameters"].items())))] if "parameters" in what else [])
 
     def unpack(self, data, kind):
         """Records of an array: (time in ns, what they have). Layout: pmEventArray of PMAPI(3), in the host's order."""
@@ -143,9 +187,9 @@ class Events:
         for _ in range(count):
             second, part, flags, parameters = head.unpack_from(data, at)
             at += head.size
-            stamp = second * 10**9 + part * per
-            if flags & 0x80000000:
-                yield stamp, {"missed": parameters}
+            stamp, said = second * 10**9 + part * per, {"flags": meaning.words(flags)}
+            if flags & meaning.MISSED:
+                yield stamp, {**said, "missed": parameters}
                 continue
             fields = {}
             for _ in range(parameters):
@@ -154,8 +198,9 @@ class Events:
                 if only is None or name in only or name == "lost":
                     fields[name] = self.decode(word >> 24, data[at + 8:at + 4 + (word & 0xFFFFFF)])
                 at += 4 + ((word & 0xFFFFFF) + 3) // 4 * 4
-            missed = {"missed": fields.pop("lost")} if "lost" in fields else {}
-            yield stamp, {**missed, "parameters": fields}
+            if "lost" in fields:
+                said["missed"] = fields.pop("lost")
+            yield stamp, {**said, "parameters": fields}
 
     @staticmethod
     def decode(kind, data):
@@ -181,7 +226,7 @@ def events(reader, wanted, expression, follow, rows):
     if expression:
         stream.filter(expression)
     if reader.archive:
-        logged(reader, stream, rows)
+        logged(stream, rows)
         return
     say(kept(stream, rows, bool(expression)))
     try:
@@ -238,13 +283,12 @@ def say(records):
         print(to_json(record))
 
 
-def logged(reader, stream, rows):
+def logged(stream, rows):
     """Those that pmlogger fetched between -S and -T; the newest of them if `rows` says so."""
-    window, kept = reader.window(), []
-    window.mode(c.PM_MODE_FORW, window.start)
-    while (records := stream.fetch()) is not None and stream.at <= window.finish:
+    newest = []
+    for records in map(stream.lines, stream.logged()):
         if rows is None:
             say(records)
         else:
-            kept = (kept + records)[-rows:]
-    say(kept)
+            newest = (newest + records)[-rows:]
+    say(newest)

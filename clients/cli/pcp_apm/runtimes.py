@@ -27,7 +27,7 @@ def services(reader, pattern, rows):
 
 def runtimes_of(reader, known):
     """{service: its runtime} of apm.service; `None` if nobody knows."""
-    sources = reader.labels(SERVICE + "instances", "runtime")
+    sources = {name: labels["runtime"] for *_, desc in reader.known([SERVICE + "instances"]) for name, labels in reader.labels(desc).items() if "runtime" in labels}
     if not known <= set(sources):
         # Archives that were put together of others have lost labels.
         own = {name: set(reader.names(desc).values()) for name, _, desc in reader.known(list(OWN.values()))}

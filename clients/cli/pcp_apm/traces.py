@@ -5,7 +5,6 @@ import sys
 import time
 
 from pcp import pmapi
-import cpmapi as c
 
 from . import results
 from .events import Events
@@ -40,7 +39,7 @@ class Records:
 
     def records(self, needles=()):
         """Each record: what is in memory and comes within the interval, or was logged between -S and -T."""
-        for found in (self.logged if self.reader.archive else self.live)(needles):
+        for found in (self.stream.logged if self.reader.archive else self.live)(needles):
             for record in found:
                 self.missed += record[-1].get("missed", 0)
                 self.count += "parameters" in record[-1]
@@ -70,12 +69,6 @@ class Records:
     def enough(self, now, end, waiting):
         """Whether no more is waited for."""
         return now >= end + (LONGEST if waiting else 0)
-
-    def logged(self, needles):
-        window = self.reader.window()
-        window.mode(c.PM_MODE_FORW, window.start)
-        while (found := self.stream.fetched(needles)) is not None and self.stream.at <= window.finish:
-            yield found
 
     def nothing(self, what, live, archive=""):
         """That there is nothing to show, and what to do."""

@@ -133,19 +133,14 @@ class Reader:
             pmapi.LIBC.free(names)
         return found
 
-    def labels(self, metric, label):
-        """{name of the instance: its label} of a metric; those without it are not there."""
-        known, found = self.known([metric]), {}
-        for _, _, desc in known:
-            names = self.names(desc)
-            try:
-                sets = self.context.pmGetInstancesLabels(desc.contents.indom)
-            except pmapi.pmErr:
-                return {}
-            for instance, labels in (sets.items() if isinstance(sets, dict) else sets):
-                if instance in names and label in labels:
-                    found[names[instance]] = labels[label]
-        return found
+    def labels(self, desc):
+        """{name of the instance: its labels} of a metric; those without any are not there."""
+        names = self.names(desc)
+        try:
+            sets = self.context.pmGetInstancesLabels(desc.contents.indom)
+        except pmapi.pmErr:
+            return {}
+        return {names[instance]: labels for instance, labels in (sets.items() if isinstance(sets, dict) else sets) if instance in names}
 
     def named(self, known, found):
         """{metric: {name of the instance: what was found}} of {id: {instance: what was found}}."""

@@ -85,6 +85,65 @@ impl TextWriter<'_> {
         self.bytes.truncate(self.from + len);
     }
 
+    /// Appends `name=value`, after a blank if something precedes; each of both in double quotes unless it is
+    /// [bare](Self::quote). Returns what `value` returns.
+    ///
+    /// ```
+    /// # use pcp_event::Batch;
+    /// let mut batch = Batch::default();
+    /// batch.begin_text();
+    /// for (name, value) in [("a", "1"), ("b", "x \"y\""), ("c", "")] {
+    ///     batch.text_writer().pair(|to| to.push(name), |to| to.push(value));
+    /// }
+    /// assert_eq!(batch.text_writer().text(), r#"a=1 b="x \"y\"" c="""#);
+    /// ```
+    #[inline]
+    pub fn pair<R>(
+        &mut self,
+        name: impl FnOnce(&mut TextWriter<'_>),
+        value: impl FnOnce(&mut TextWriter<'_>) -> R,
+    ) -> R {
+        if !self.is_empty() {
+            self.push(" ");
+        }
+        let from = self.bytes.len();
+        name(&mut TextWriter { bytes: self.bytes, from });
+        self.quote(from - self.from);
+        self.push("=");
+        let from = self.bytes.len();
+        let written = value(&mut TextWriter { bytes: self.bytes, from });
+        self.quote(from - self.from);
+        written
+    }
+
+    /// Puts what follows byte offset `at` into double quotes, unless it is bare: not empty and without blanks, control
+    /// characters of ASCII, `"` and `=`.
+    #[inline]
+    pub fn quote(&mut self, at: usize) {
+        let text = self.as_bytes().get(at..).unwrap_or_default();
+        // Without a jump for each byte.
+        let ends = |byte: u8| byte <= b' ' || byte == b'"' || byte == b'=' || byte == 0x7f;
+        if text.is_empty() || text.iter().fold(false, |found, byte| found | ends(*byte)) {
+            self.enclose(at);
+        }
+    }
+
+    /// Puts what follows byte offset `at` into double quotes: `"` and `\` have a `\` before them. It ends at its first NUL, as
+    /// PCP strings do.
+    #[cold]
+    pub fn enclose(&mut self, at: usize) {
+        let text = self.as_bytes().get(at..).unwrap_or_default().to_vec();
+        self.truncate(at);
+        self.push("\"");
+        for byte in text.into_iter().take_while(|byte| *byte != 0) {
+            if matches!(byte, b'"' | b'\\') {
+                self.push("\\");
+            }
+            self.bytes.push(byte);
+        }
+        self.push("\"");
+    }
+
     /// Replaces the ASCII character at byte offset `at` of the text.
     #[inline]
     pub fn replace_ascii(&mut self, at: usize, ascii: u8) {

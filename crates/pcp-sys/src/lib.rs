@@ -38,3 +38,48 @@ pub const PCP_ATTR_USERNAME: i32 = 5;
 pub const PCP_ATTR_USERID: i32 = 11;
 pub const PCP_ATTR_GROUPID: i32 = 12;
 pub const PCP_ATTR_PROCESSID: i32 = 14;
+
+/// Times of results and archives.
+#[cfg(pcp_result_v2)]
+pub type Stamp = timespec;
+/// Times of results and archives. From PCP 7 on nanoseconds.
+#[cfg(not(pcp_result_v2))]
+pub type Stamp = timeval;
+
+/// A time of libpcp as seconds and nanoseconds.
+#[must_use]
+pub const fn stamp_parts(stamp: &Stamp) -> (i64, i64) {
+    #[cfg(pcp_result_v2)]
+    return (stamp.tv_sec, stamp.tv_nsec);
+    #[cfg(not(pcp_result_v2))]
+    return (stamp.tv_sec, stamp.tv_usec * 1000);
+}
+
+/// A time of libpcp; `nanoseconds` of the second are cut to what it has.
+#[must_use]
+pub const fn stamp(seconds: i64, nanoseconds: i64) -> Stamp {
+    #[cfg(pcp_result_v2)]
+    return Stamp { tv_sec: seconds, tv_nsec: nanoseconds };
+    #[cfg(not(pcp_result_v2))]
+    return Stamp { tv_sec: seconds, tv_usec: nanoseconds / 1000 };
+}
+
+/// When an archive starts.
+#[must_use]
+pub const fn label_start(label: &pmLogLabel) -> Stamp {
+    #[cfg(pcp_result_v2)]
+    return label.start;
+    #[cfg(not(pcp_result_v2))]
+    return label.ll_start;
+}
+
+/// Where the next fetch of an archive begins; no interval, because records are read as they are.
+///
+/// # Safety
+/// As pmSetMode(3).
+pub unsafe fn set_mode(mode: i32, when: &Stamp) -> i32 {
+    #[cfg(pcp_result_v2)]
+    return pmSetMode(mode, when, &stamp(0, 0));
+    #[cfg(not(pcp_result_v2))]
+    return pmSetMode(mode, when, 0);
+}

@@ -6,6 +6,8 @@
 
 mod agent;
 mod callbacks;
+#[cfg(feature = "client")]
+pub mod client;
 mod cstring;
 mod error;
 mod fetch;

@@ -55,8 +55,19 @@ struct Collection {
     statistics: Option<([u64; 5], [u64; 5])>,
     /// The pause that has its beginning is known.
     paused: bool,
+    /// When that pause ended, unless it is open.
+    resumed: u64,
     /// Its duration, and its survivors, have been counted.
     counted: (bool, bool),
+}
+
+impl Collection {
+    /// All of it. While a background one goes on, the program runs; others end when it runs again.
+    fn all(&self) -> Gc {
+        let ended = self.ended.map_or(0, |(time, _)| time);
+        let resumed = if self.gc.kind == BACKGROUND { 0 } else { self.resumed };
+        Gc { ended: ended.max(resumed), ..self.gc }
+    }
 }
 
 /// A collection that begins.
@@ -145,6 +156,7 @@ impl Collections {
             let background = of.gc.kind == BACKGROUND && began <= pause.ended;
             if pause.contains(began) {
                 of.paused = true;
+                of.resumed = pause.ended;
             } else if !(background && pause.reason == PREPARE_GC) {
                 continue;
             }
@@ -179,6 +191,7 @@ impl Collections {
             let before_end = of.ended.is_none_or(|(end, _)| pause.began <= end);
             let contains = pause.contains(time);
             of.paused |= contains;
+            of.resumed = if contains { pause.ended } else { of.resumed };
             if pause.last.is_none() && (contains || prepares && before_end) {
                 pause.last = Some(time);
                 of.gc.pause = Some(of.gc.pause.unwrap_or_default().saturating_add(pause.length()));
@@ -231,7 +244,7 @@ impl Collections {
             return None;
         }
         let oldest = self.open.remove(0);
-        (oldest.began.is_some() && oldest.ended.is_some()).then_some(oldest.gc)
+        (oldest.began.is_some() && oldest.ended.is_some()).then(|| oldest.all())
     }
 
     /// Counts what is known of a collection now. `oldest`: one that had to make room.
@@ -276,7 +289,7 @@ impl Collections {
                 && (of.paused || !self.has_pauses || (of.gc.kind == BACKGROUND && !pausing(of)))
         };
         let at = self.open.iter().position(complete)?;
-        Some(self.open.remove(at).gc)
+        Some(self.open.remove(at).all())
     }
 
     /// Another stream begins.

@@ -216,6 +216,8 @@ pub struct Gc {
     pub pause: Option<u64>,
     /// Time from start to end in ns.
     pub duration: u64,
+    /// When it had ended, as [`At::time`]: its end if it was a background one, else the end of the pause that it was in.
+    pub ended: u64,
     /// Sizes in bytes, if the stream has them.
     pub heap: Option<HeapChange>,
 }

@@ -274,10 +274,9 @@ impl Buffers {
         if !self.others.is_empty() {
             self.others.push(' ');
         }
-        self.others.push_str(&field.name);
-        self.others.push('=');
         batch.begin_text();
-        let whole = push(value, &mut self.part, &mut batch.text_writer());
+        let part = &mut self.part;
+        let whole = batch.text_writer().pair(|to| to.push(&field.name), |to| push(value, part, to));
         self.others.push_str(&batch.text_writer().text());
         batch.discard_text();
         if !whole {

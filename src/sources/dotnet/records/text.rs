@@ -130,13 +130,11 @@ fn room(out: &TextWriter<'_>) -> usize {
 
 /// A value within an object or array.
 fn inner(value: Value<'_>, part: &mut String, out: &mut TextWriter<'_>) -> bool {
-    let quoted = matches!(value, Value::Text(_) | Value::Utf8(_) | Value::Char(_));
-    if quoted {
-        out.push("\"");
-    }
+    let (quoted, from) =
+        (matches!(value, Value::Text(_) | Value::Utf8(_) | Value::Char(_)), out.len());
     let whole = push(value, part, out);
     if quoted {
-        out.push("\"");
+        out.enclose(from);
     }
     whole
 }

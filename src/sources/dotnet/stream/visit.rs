@@ -5,7 +5,7 @@ use super::Parts;
 use super::frames::Named;
 use crate::contract::Peer;
 use crate::model::{Now, Stamp};
-use crate::sources::dotnet::meter::At;
+use crate::sources::dotnet::meter::{At, Occurrence};
 use crate::sources::dotnet::metrics as m;
 use crate::sources::dotnet::records::Origin;
 use crate::sources::dotnet::wire::clr;
@@ -135,6 +135,11 @@ impl Visit<'_> {
                 };
                 if let Some(occurrence) = meter.clr(&at, decoded, self.peer) {
                     at.stamp = self.state.clock.stamp(event.time);
+                    if let Occurrence::Gc(gc) = &occurrence {
+                        // It is complete with any of its events, in any order of threads.
+                        let since = i128::from(at.time) - i128::from(gc.ended);
+                        at.stamp = Stamp::from_nanos(at.stamp.as_nanos() - since);
+                    }
                     let origin = Origin { stack, activity, related };
                     let mut named = Named { frames, beside: &mut **lookup };
                     records.occurrence(&at, &origin, &occurrence, &mut named, self.peer);

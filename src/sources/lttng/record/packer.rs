@@ -111,10 +111,10 @@ impl Packer<'_> {
         if !others.is_empty() {
             others.push(' ');
         }
-        if let Some(node) = class.nodes.get(node.index()) {
-            others.push_str(&node.name);
-            others.push('=');
-        }
+        let value = batch.text_writer().text().into_owned();
+        batch.text_writer().truncate(0);
+        let name = class.nodes.get(node.index()).map_or("", |node| &node.name);
+        batch.text_writer().pair(|to| to.push(name), |to| to.push(&value));
         others.push_str(&batch.text_writer().text());
         batch.discard_text();
         if text.cut {

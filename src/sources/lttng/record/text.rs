@@ -159,9 +159,14 @@ impl TextBuilder {
             };
             let room = self.limit.saturating_sub(out.len());
             let part = value.get(..room / encoding.unit() * encoding.unit()).unwrap_or(value);
-            self.part.clear();
-            show::quoted(&decode_string(whole(part, encoding), encoding), &mut self.part);
-            out.push(&self.part);
+            let shown = decode_string(whole(part, encoding), encoding);
+            if self.depth > 0 {
+                self.part.clear();
+                show::quoted(&shown, &mut self.part);
+                out.push(&self.part);
+            } else {
+                out.push(&shown);
+            }
             if part.len() < value.len() {
                 self.cut = true;
                 out.push("…");

@@ -9,7 +9,7 @@ use super::accounting::nameless;
 use super::roles::{ParamRole, ParamRoles, Reported};
 use crate::contract::{ParamId, Peer};
 use crate::events::flags::POINT;
-use crate::events::{Batch, NumberParam, Numbers, RecordTemplate};
+use crate::events::{Batch, NumberParam, Numbers, RecordTemplate, TextWriter};
 use crate::model::{ParamItem, Pmid, Stamp, cut};
 use crate::sources::profiler::dictionary::{ASCII, Dictionary, Text};
 use crate::sources::profiler::metrics::ns;
@@ -64,19 +64,13 @@ pub(super) fn cut_value(text: &mut String, start: usize) {
     text.truncate(start + kept);
 }
 
-/// Appends `name=value` to the event parameter `parameters`, which has `len` bytes.
+/// Appends `name=value` to the event parameter `parameters`.
 #[inline(always)]
-fn push_other(len: usize, name: &str, value: &[u8], mut push: impl FnMut(&[u8])) {
-    if len + name.len() + value.len() + 2 > PARAMETERS {
-        return;
-    }
-    if len > 0 {
-        push(b" ");
-    }
-    push(name.as_bytes());
-    if !value.is_empty() {
-        push(b"=");
-        push(value);
+fn push_other(to: &mut TextWriter<'_>, name: &str, value: &[u8]) {
+    let start = to.len();
+    to.pair(|to| to.push(name), |to| to.push_utf8(value));
+    if to.len() > PARAMETERS {
+        to.truncate(start);
     }
 }
 
@@ -258,7 +252,7 @@ impl CallRecords {
                     let name = words.get(id).map(|word| Cow::Borrowed(&**word));
                     let name = name.unwrap_or_else(|| nameless(id).into());
                     let value = of.utf8(&mut headers.room, value);
-                    push_other(text.len(), &name, value, |piece| text.push_utf8(piece));
+                    push_other(&mut text, &name, value);
                 }
             }
             end_text(pmid, batch);

@@ -8,8 +8,12 @@ mod tests;
 
 pub(crate) use self::attributes::Allowed;
 
+use std::cell::OnceCell;
 use std::fmt::Write;
+use std::hash::BuildHasher as _;
 use std::time::Duration;
+
+use foldhash::quality::FixedState;
 
 use self::attributes::{Role, public, push, push_id};
 use super::limits::{
@@ -45,6 +49,37 @@ pub(crate) struct Spans<'a> {
     pub(crate) service: &'a str,
 }
 
+/// The ids of a body's spans.
+#[derive(Clone, Copy, Debug)]
+struct Ids<'a> {
+    spans: &'a Spans<'a>,
+    /// All that are counted.
+    all: &'a [Counted],
+    /// Of all bytes of the body, once it is needed.
+    hash: &'a OnceCell<u64>,
+}
+
+impl Ids<'_> {
+    /// The id of a span. Of one whose agent gave none it is made of the body and its place there: the same when the body comes again.
+    fn of(&self, span: &Counted, begin: &Begin) -> u64 {
+        if begin.id != 0 {
+            return begin.id;
+        }
+        let state = FixedState::default();
+        let body = self.hash.get_or_init(|| state.hash_one(self.spans.context.bytes));
+        state.hash_one((*body, span.record)).max(1)
+    }
+
+    /// The id of the span that caused it; 0: none is known.
+    fn parent(&self, span: &Counted, begin: &Begin) -> u64 {
+        if begin.parent != 0 {
+            return begin.parent;
+        }
+        let outer = self.all.get(span.outer as usize);
+        outer.and_then(|of| Some(self.of(of, self.spans.at(of)?.1))).unwrap_or_default()
+    }
+}
+
 /// Makes records; has memory that is used again from body to body and from agent to agent.
 #[derive(Debug, Default)]
 pub(crate) struct SpanRecords {
@@ -71,11 +106,12 @@ impl SpanRecords {
         let exceptions = (0..).zip(&spans.body.exceptions);
         self.exceptions.extend(exceptions.map(|(at, exception)| (exception.record, at)));
         self.exceptions.sort_unstable();
+        let hash = OnceCell::new();
         for n in 0..self.shape.spans.len() {
-            self.span(spans, n, peer);
+            self.span(spans, n, &hash, peer);
         }
         for exception in &spans.body.exceptions {
-            self.exception(spans, exception, peer);
+            self.exception(spans, exception, &hash, peer);
         }
     }
 
@@ -88,6 +124,7 @@ impl SpanRecords {
         peer: &mut Peer,
     ) {
         let Self { shape, name, .. } = self;
+        let hash = OnceCell::new();
         for span in shape.spans.iter().filter(|span| span.outer == NONE) {
             let Some((record, begin)) = spans.at(span) else { continue };
             let Some(ticket) = trees.offer(now, record.duration) else { continue };
@@ -101,12 +138,12 @@ impl SpanRecords {
             let partial = record.flags & FLAG_OVERFLOW != 0;
             peer.add(m::TREES_PARTIAL, partial.into());
             let mut batch = Batch::default();
-            let flags = POINT | if begin.id == 0 { 0 } else { PARENT };
-            batch.record(spans.time(&shape.spans, span), flags);
+            let id = Ids { spans, all: &shape.spans, hash: &hash }.of(span, begin);
+            batch.record(spans.time(&shape.spans, span), POINT | PARENT);
             let mut to = peer.newest(&mut batch);
             // It is a child of its span.
-            ids(&mut to, 0, begin.id);
-            ids(&mut to, begin.id, 0);
+            ids(&mut to, 0, id);
+            ids(&mut to, id, 0);
             spans.common(&mut to, begin);
             write_name(name, record.method, false, spans.names);
             to.write(m::P_METHOD, |text| push(text, name.as_bytes(), RECORD_NAME));
@@ -138,19 +175,15 @@ impl SpanRecords {
         }
     }
 
-    fn span(&mut self, spans: &Spans<'_>, n: usize, peer: &mut Peer) {
+    fn span(&mut self, spans: &Spans<'_>, n: usize, hash: &OnceCell<u64>, peer: &mut Peer) {
         let Self { shape, top, shown, exceptions, name } = self;
         let Some(span) = shape.spans.get(n) else { return };
         let Some((record, begin)) = spans.at(span) else { return };
-        let parent = match begin.parent {
-            0 => {
-                shape.spans.get(span.outer as usize).and_then(|o| spans.at(o)).map_or(0, |o| o.1.id)
-            }
-            id => id,
-        };
-        let flags = POINT | flags(begin.id, parent);
+        let own = Ids { spans, all: &shape.spans, hash };
+        let (id, parent) = (own.of(span, begin), own.parent(span, begin));
+        let flags = POINT | flags(id, parent);
         peer.record(m::SPAN, spans.time(&shape.spans, span), flags, |to| {
-            ids(to, begin.id, parent);
+            ids(to, id, parent);
             spans.common(to, begin);
             write_name(name, record.method, false, spans.names);
             to.write(m::P_METHOD, |text| push(text, name.as_bytes(), RECORD_NAME));
@@ -205,15 +238,20 @@ impl SpanRecords {
                 to.write(m::P_TOP, |text| {
                     for (method, time) in top {
                         write_name(name, method, false, spans.names);
-                        let space = if text.is_empty() { "" } else { " " };
-                        let _ = write!(text, "{space}{}={time}", short(name));
+                        let _ = text.pair(|to| to.push(short(name)), |to| write!(to, "{time}"));
                     }
                 });
             }
         });
     }
 
-    fn exception(&mut self, spans: &Spans<'_>, exception: &Exception, peer: &mut Peer) {
+    fn exception(
+        &mut self,
+        spans: &Spans<'_>,
+        exception: &Exception,
+        hash: &OnceCell<u64>,
+        peer: &mut Peer,
+    ) {
         let Self { shape, name, .. } = self;
         let Ok(found) = shape.reports.binary_search_by_key(&exception.record, |(of, _)| *of) else {
             return;
@@ -225,7 +263,7 @@ impl SpanRecords {
         if let Some((span, (of, begin))) = within {
             let since = elapsed(of, record) + i128::from(record.duration);
             time = later(spans.time(&shape.spans, span), since.clamp(0, of.duration.into()));
-            id = begin.id;
+            id = Ids { spans, all: &shape.spans, hash }.of(span, begin);
         }
         peer.record(m::EXCEPTION, time, POINT | flags(id, 0), |to| {
             ids(to, id, 0);
@@ -290,19 +328,17 @@ impl Spans<'_> {
     /// Appends `name=value` to the parameter `attributes`.
     fn other(&self, to: &mut TextWriter<'_>, attribute: &Attribute) {
         let start = to.len();
-        if start > 0 {
-            to.push(" ");
-        }
-        self.symbol(to, attribute.name);
-        to.push("=");
-        let named = to.len();
         let bytes = self.context.bytes;
         let is_url = match &attribute.value {
             AttributeValue::Text(text) => memchr::memmem::find(text.of(bytes), b"://").is_some(),
             _ => false,
         };
-        value(to, &attribute.value, bytes, RECORD_VALUE, is_url);
-        if to.len() == named || to.len() > RECORD_ATTRIBUTES {
+        let named = |to: &mut TextWriter<'_>| self.symbol(to, attribute.name);
+        let has_value = to.pair(named, |to| {
+            value(to, &attribute.value, bytes, RECORD_VALUE, is_url);
+            !to.is_empty()
+        });
+        if !has_value || to.len() > RECORD_ATTRIBUTES {
             to.truncate(start);
         }
     }

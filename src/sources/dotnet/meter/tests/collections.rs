@@ -21,7 +21,7 @@ fn a_collection_ends_with_its_pause() {
     let known = c.restarted(200, 1);
     assert_eq!(known.pause, Some(100));
     let gc = known.gc.expect("a collection");
-    assert_eq!((gc.number, gc.pause, gc.duration), (1, Some(100), 30));
+    assert_eq!((gc.number, gc.pause, gc.duration, gc.ended), (1, Some(100), 30, 200));
     let heap = gc.heap.expect("statistics");
     assert_eq!((heap.before, heap.after, heap.promoted), (None, 25, 3));
 }
@@ -48,7 +48,7 @@ fn threads_may_come_in_any_order() {
     assert!(nine(&mut c).is_empty());
     let known = c.start(110, start(2, 2, 1));
     let gc = known.gc.expect("a collection");
-    assert_eq!((gc.number, gc.pause, gc.duration), (2, Some(10), 190));
+    assert_eq!((gc.number, gc.pause, gc.duration, gc.ended), (2, Some(10), 190, 300));
     assert_eq!(known.end, Some(End { generation: 2, background: true, duration: 190 }));
     assert_eq!(known.survivors, Some([0, 0, 4, 8, 16]));
 }
@@ -64,6 +64,7 @@ fn a_background_collection_that_ends_in_its_pause_has_that_pause() {
     let known = c.restarted(1_808_598, 1);
     assert_eq!(known.pause, Some(37_999));
     assert_eq!(known.gc.map(|gc| (gc.number, gc.pause)), Some((8, Some(37_999))));
+    assert_eq!(known.gc.map(|gc| gc.ended), Some(1_801_887));
 
     // Another one that began later in it has the pause.
     c.suspend(2_000_000, 1, 1);
@@ -90,7 +91,8 @@ fn a_pause_of_another_thread_counts() {
     assert_eq!(c.start(210, start(2, 0, 0)).gc, None);
     assert_eq!(c.end(220, 2, 2).gc, None);
     c.suspend(200, 1, 1);
-    assert_eq!(c.restarted(230, 1).gc.and_then(|gc| gc.pause), Some(30));
+    let gc = c.restarted(230, 1).gc;
+    assert_eq!(gc.map(|gc| (gc.pause, gc.ended)), Some((Some(30), 230)));
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn fields_without_a_parameter_are_in_one_text() {
     one(&event_type(0, "E", fields), &[0xff, b'h', 0, b'i', 0, 0, 0, 1], &mut peer);
     let record = &peer.records()[0];
     assert_eq!(record.params[4].1, "-1");
-    assert_eq!(record.get("fields"), Some("b=hi c={x=true}"));
+    assert_eq!(record.get("fields"), Some(r#"b=hi c="{x=true}""#));
 }
 
 /// Payloads that end early keep what there is and are counted; what follows the fields is nothing.

@@ -1,7 +1,7 @@
 //! Records of the runtime's events.
 
 use super::kit::{all, capture, play, play_in, recorded};
-use crate::contract::Recorded;
+use crate::contract::{Recorded, RecordedEvent};
 use crate::events::flags::{ID, PARENT, POINT};
 use crate::model::{EventKindId, Stamp};
 use crate::sources::dotnet::meter::{At, Occurrence};
@@ -63,6 +63,19 @@ fn background_collections() {
     let of = |kind| collections.iter().filter(|r| r.get("type") == Some(kind)).count();
     assert_eq!((of("background"), of("foreground"), of("blocking")), (4, 1, 7));
     assert!(collections.is_sorted_by_key(|r| r.stamp));
+    // Their times and lengths as docs/events.md has them: pauses are apart, one is within a background collection.
+    let span = |r: &RecordedEvent, length| {
+        let length: i128 = r.get(length).unwrap().parse().unwrap();
+        (r.stamp.as_nanos() - length, r.stamp.as_nanos())
+    };
+    let (background, others): (Vec<_>, Vec<_>) =
+        collections.iter().partition(|r| r.get("type") == Some("background"));
+    let pauses: Vec<_> = others.iter().map(|r| span(r, "pause")).collect();
+    assert!(pauses.is_sorted_by(|a, b| a.1 < b.0), "{pauses:?}");
+    let foreground = others.iter().find(|r| r.get("type") == Some("foreground")).unwrap();
+    let (begin, end) = span(foreground, "pause");
+    let around = background.iter().map(|r| span(r, "duration"));
+    assert_eq!(around.filter(|(from, to)| *from < begin && end < *to).count(), 1);
     assert_eq!(play_in(&bytes, &all(), 100, usize::MAX).records(), seen.records());
 }
 

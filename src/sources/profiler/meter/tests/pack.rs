@@ -61,12 +61,15 @@ fn tell(
                 ParamRole::Other => {
                     let name =
                         words.get(id).map_or_else(|| nameless(id), |word| (**word).to_owned());
-                    push_other(others.len(), &name, value.as_bytes(), |piece| others.extend(piece));
+                    others.push((name, value));
                 }
             }
         }
-        let others = String::from_utf8(others).expect("whole names and values");
-        to.text(m::P_PARAMETERS, &others);
+        to.write(m::P_PARAMETERS, |text| {
+            for (name, value) in &others {
+                push_other(text, name, value.as_bytes());
+            }
+        });
         to.number(m::P_DURATION, ns(call.duration_ms));
         for (item, number) in [
             (m::P_ERROR, error.into()),

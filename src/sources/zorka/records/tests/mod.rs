@@ -166,13 +166,42 @@ fn a_parent_of_its_own_counts_and_a_clock_far_off_too() {
     let nested = made.record(root, 1, 100, 300, 0);
     made.span(nested, CLOCK + 5000, 0, 0xfff);
     let seen = made.emit(&[]);
-    assert_eq!((seen[0].flags, seen[1].flags), (POINT, POINT | PARENT));
-    assert_eq!(seen[1].params[0], ("parent".to_owned(), "0000000000000fff".to_owned()));
+    assert_eq!((seen[0].flags, seen[1].flags), (POINT | ID, POINT | ID | PARENT));
+    assert_eq!(seen[1].params[1], ("parent".to_owned(), "0000000000000fff".to_owned()));
     assert_eq!(seen[1].stamp, Stamp::from_millis(CLOCK + 5000));
     // Entries of legacy agents are not real.
     made.body.spans[1].clock = CLOCK + 1;
     made.body.records.iter_mut().for_each(|r| (r.dialect, r.start) = (Dialect::Legacy, 70));
     assert_eq!(made.emit(&[])[1].stamp, Stamp::from_millis(CLOCK + 1));
+}
+
+/// As those of registered agents.
+#[test]
+fn spans_without_ids_have_those_of_their_place_in_the_body() {
+    let mut made = Made::default();
+    let root = made.record(NONE, 1, 0, 900, 0);
+    made.span(root, CLOCK, 0, 0);
+    let call = made.record(root, 2, 100, 300, 0);
+    let inner = made.record(call, 2, 110, 200, 0);
+    made.span(inner, CLOCK, 0, 0);
+    let innermost = made.record(inner, 2, 120, 100, 0);
+    made.span(innermost, CLOCK, 0, 0);
+    made.exception(innermost, b"bad");
+    let ids = |made: &Made| {
+        let seen = made.emit(&[]);
+        let id = |record: &RecordedEvent, name| record.get(name).map(str::to_owned);
+        seen.iter().map(|record| (id(record, "span"), id(record, "parent"))).collect::<Vec<_>>()
+    };
+    let seen = ids(&made);
+    assert!(seen.iter().all(|(id, _)| id.as_ref().is_some_and(|id| id.len() == 16)), "{seen:?}");
+    assert!(seen[0].0 != seen[1].0 && seen[1].0 != seen[2].0 && seen[0].0 != seen[2].0);
+    let parents = seen.iter().map(|(_, parent)| parent);
+    assert!(parents.eq([&None, &seen[0].0, &seen[1].0, &None]), "{seen:?}");
+    assert_eq!(seen[3].0, seen[2].0, "of the exception");
+    assert_eq!(ids(&made), seen, "the same body");
+    made.exception(innermost, b"worse");
+    let other = ids(&made);
+    assert!(other[..3].iter().zip(&seen).all(|(other, one)| other.0 != one.0), "another body");
 }
 
 #[test]
@@ -222,7 +251,7 @@ fn long_texts_are_cut_at_characters_and_the_last_of_several_values_counts() {
         made.attribute(root, 7, &[b'x'; 2000]);
     }
     made.attribute(root, 7, b"null");
-    made.attribute(root, 7, b"last");
+    made.attribute(root, 7, b"the \"last\"");
     made.attribute(7, 7, b"of no record");
     made.exception(root, "x€".repeat(9000).as_bytes());
     let seen = made.emit(&["db.statement", "order.id"]);
@@ -231,6 +260,9 @@ fn long_texts_are_cut_at_characters_and_the_last_of_several_values_counts() {
     assert_eq!(seen[0].get("exception.message").unwrap().len(), RECORD_MESSAGE);
     let others = seen[0].get("attributes").unwrap();
     assert!(others.starts_with("order.id=a\u{fffd} order.id=xxx"), "{others}");
-    assert!(others.len() <= RECORD_ATTRIBUTES && others.ends_with(" order.id=last"), "{others}");
+    assert!(
+        others.len() <= RECORD_ATTRIBUTES && others.ends_with(r#" order.id="the \"last\"""#),
+        "{others}"
+    );
     assert!(made.emit(&[])[0].get("attributes").is_none());
 }

@@ -1,0 +1,276 @@
+//! `pcp apm export`: from records to formats.
+
+mod choose;
+mod help;
+mod options;
+mod profiles;
+mod sinks;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use self::choose::Choose;
+use self::options::{Options, Said};
+use self::sinks::Placed;
+use crate::meaning::{Item, Pairs};
+use crate::model::Record;
+use crate::read::{Lines, Pcp, Then, Wanted, stopped};
+use crate::say;
+use crate::sink::Summary;
+
+/// Between two looks for records.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Between two tries of a service to find records.
+const LATER: Duration = Duration::from_secs(5);
+/// Between two looks whether a receiver takes more, or the end has come.
+const NAP: Duration = Duration::from_millis(50);
+
+/// The program.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let options = match Options::parse(arguments, |name| std::env::var(name).ok()) {
+        Ok(Said::Run(options)) => options,
+        Ok(Said::Help) => return print(help::HELP),
+        Ok(Said::Version) => {
+            return print(&format!("pmdaapm-export version {}\n", env!("CARGO_PKG_VERSION")));
+        }
+        Err(e) => return fail(&format!("{e} (pcp apm export --help)"), 2),
+    };
+    if !options.is_profile()
+        && let Err(e) = sinks::check(&options)
+    {
+        return fail(&e, 2);
+    }
+    if options.check {
+        return ExitCode::SUCCESS;
+    }
+    pmda::client::at_end(crate::read::end_flag());
+    let done = if options.is_profile() {
+        profiles::run(&options)
+    } else {
+        Flow::new(&options).and_then(|flow| flow.run(&options))
+    };
+    match done {
+        Ok(summary) if summary.rejected == 0 => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(e) => fail(&e, 1),
+    }
+}
+
+fn print(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(1),
+    }
+}
+
+fn fail(text: &str, status: u8) -> ExitCode {
+    say(text);
+    ExitCode::from(status)
+}
+
+/// Records on their way.
+struct Flow {
+    sinks: Vec<Placed>,
+    choose: Choose,
+    pairs: Pairs,
+    missed: u64,
+    /// Live for longer: spans wait for what belongs to them.
+    live: bool,
+}
+
+/// Where records come from.
+enum From {
+    Pcp(Box<Pcp>),
+    Lines(Lines<Box<dyn BufRead>>),
+}
+
+impl Flow {
+    fn new(options: &Options) -> Result<Self, String> {
+        Ok(Self {
+            sinks: Vec::new(),
+            choose: Choose::new(options.trace.as_deref(), options.service.as_deref(), options.all),
+            pairs: Pairs::default(),
+            missed: 0,
+            live: options.follow,
+        })
+    }
+
+    fn run(mut self, options: &Options) -> Result<Summary, String> {
+        let mut from = From::wait(options)?;
+        let shift = if options.shift { now() - from.newest(options)? } else { 0 };
+        self.sinks = sinks::sinks(options, shift)?;
+        let read = match &mut from {
+            From::Pcp(pcp) => self.pcp(pcp, options),
+            From::Lines(lines) => self.lines(lines),
+        };
+        // What was read until then goes out.
+        let summary = self.finish()?;
+        read?;
+        Ok(summary)
+    }
+
+    fn pcp(&mut self, pcp: &mut Pcp, options: &Options) -> Result<(), String> {
+        let interval = options.interval.unwrap_or(INTERVAL);
+        while !stopped() {
+            // While a receiver is slow nothing is fetched: the PMDA has the memory, and counts what it cannot keep.
+            self.ready()?;
+            let looked = pcp.look()?;
+            let at = Instant::now();
+            for record in looked.records {
+                self.add(record, at)?;
+            }
+            if self.live {
+                self.tick()?;
+            }
+            match looked.then {
+                Then::End => break,
+                Then::Wait if !options.follow => break,
+                Then::Wait => rest(interval),
+                Then::More(pause) => rest(pause),
+            }
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, lines: &mut Lines<Box<dyn BufRead>>) -> Result<(), String> {
+        for record in lines {
+            if stopped() {
+                break;
+            }
+            self.ready()?;
+            self.add(record.map_err(|e| e.to_string())?, Instant::now())?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, record: Record, at: Instant) -> Result<(), String> {
+        self.missed += record.missed;
+        if !self.choose.takes(&record) {
+            return Ok(());
+        }
+        let Self { sinks, pairs, .. } = self;
+        let mut failed = Ok(());
+        pairs.add(record, &mut |record| give(sinks, &record, at, &mut failed));
+        failed
+    }
+
+    /// Waits until all receivers take more.
+    fn ready(&mut self) -> Result<(), String> {
+        while !self.sinks.iter().all(|(_, sink)| sink.is_ready()) && !stopped() {
+            if self.live {
+                self.tick()?;
+            }
+            std::thread::sleep(NAP);
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self) -> Result<(), String> {
+        let now = Instant::now();
+        for (place, sink) in &mut self.sinks {
+            sink.tick(now).map_err(|e| format!("{place}: {e}"))?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Summary, String> {
+        let (at, mut failed) = (Instant::now(), Ok(()));
+        let Self { sinks, pairs, .. } = self;
+        pairs.finish(&mut |record| give(sinks, &record, at, &mut failed));
+        failed?;
+        let mut all = Summary::default();
+        for (place, sink) in sinks {
+            let one = sink.finish().map_err(|e| format!("{place}: {e}"))?;
+            let Summary { sent, rejected } = one;
+            let missed = self.missed;
+            say(&format!("{place}: {sent} sent, {rejected} rejected; {missed} records missed"));
+            all += one;
+        }
+        Ok(all)
+    }
+}
+
+fn give(sinks: &mut [Placed], record: &Record, at: Instant, failed: &mut Result<(), String>) {
+    for (place, sink) in sinks {
+        if failed.is_ok() {
+            *failed = sink.add(record, at).map_err(|e| format!("{place}: {e}"));
+        }
+    }
+}
+
+/// Sleeps, but not over the end.
+fn rest(time: Duration) {
+    let until = Instant::now() + time;
+    while !stopped() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(NAP));
+    }
+}
+
+/// ns since 1970.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl From {
+    /// A service waits until there is something to read: pmcd may start later.
+    fn wait(options: &Options) -> Result<Self, String> {
+        let mut told = String::new();
+        loop {
+            match Self::open(options) {
+                Err(e) if options.is_service() && !stopped() => {
+                    if e != told {
+                        say(&format!("{e}, waits"));
+                        told = e;
+                    }
+                    rest(LATER);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    fn open(options: &Options) -> Result<Self, String> {
+        if let Some(file) = &options.lines {
+            return Ok(Self::Lines(Lines::new(open(file)?, "localhost")));
+        }
+        let wanted = Wanted {
+            source: options.source(),
+            kinds: options.kinds.clone(),
+            filter: options.filter.clone(),
+            times: options.times.clone(),
+            zone: options.zone.clone(),
+        };
+        Ok(Self::Pcp(Box::new(Pcp::open(&wanted)?)))
+    }
+
+    /// The newest time of what is read, in ns since 1970.
+    fn newest(&self, options: &Options) -> Result<i64, String> {
+        match self {
+            Self::Pcp(pcp) => Ok(pcp.end()),
+            Self::Lines(_) => {
+                let file = options.lines.as_deref().unwrap_or("-");
+                let mut newest = 0;
+                for record in Lines::new(open(file)?, "localhost") {
+                    newest = newest.max(Item::new(&record.map_err(|e| e.to_string())?).end());
+                }
+                Ok(newest)
+            }
+        }
+    }
+}
+
+fn open(file: &str) -> Result<Box<dyn BufRead>, String> {
+    if file == "-" {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    let opened = File::open(file).map_err(|e| format!("{file}: {e}"))?;
+    Ok(Box::new(BufReader::new(opened)))
+}

@@ -1,0 +1,9 @@
+//! Event records as PCP gives them.
+
+mod kinds;
+mod record;
+mod value;
+
+pub use kinds::{Anchor, Kind};
+pub use record::{Flags, Instance, Origin, Record};
+pub use value::Value;
