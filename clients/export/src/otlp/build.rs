@@ -200,7 +200,9 @@ impl Sink for Otlp {
             return self.tree(record, &tree);
         }
         let shared = Arc::new(record.clone());
-        if item.is_stop() || &*record.origin.kind == "contention" {
+        // With all they are spans of their own, and not events as well.
+        let stands = item.is_stop() || &*record.origin.kind == "contention";
+        if stands && !self.choice.all {
             self.hold.stop(&shared);
         }
         let own = item.is_call() || item.is_exception() || record.paired.is_some();
