@@ -14,9 +14,11 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(6);
 const MOST_HELD: usize = 65_536;
 /// Bytes of those, about.
 const MOST_BYTES: usize = 64 << 20;
-/// Stops that are remembered: of a process, and of all.
-const MOST_STOPS: usize = 1024;
-const MOST_STOPS_OF_ALL: usize = 65_536;
+/// Stops that are remembered, and bytes of those, about. A call may be minutes long.
+const MOST_STOPS: usize = 65_536;
+const MOST_STOP_BYTES: usize = 16 << 20;
+/// Stops of a process that a span is compared with: the newest.
+const MOST_COMPARED: usize = 1024;
 /// Events of a span.
 const MOST_EVENTS: usize = 128;
 
@@ -51,6 +53,7 @@ pub(super) struct Hold {
     stops: HashMap<Box<str>, VecDeque<Arc<Record>>>,
     /// Whose stops came, in order.
     order: VecDeque<Box<str>>,
+    stop_bytes: usize,
 }
 
 impl Hold {
@@ -65,10 +68,12 @@ impl Hold {
         drop(span);
         let mut held =
             Held { record, identity, events: Vec::new(), dropped: 0, key: None, since: now, bytes };
+        self.bytes += bytes;
         match key {
             Some(key) if exception => {
                 let span = self.spans.get(&key).copied();
-                if let Some(span) = span.and_then(|span| self.held(span)) {
+                if let Some(span) = span.and_then(|span| self.place(span)?.as_mut()) {
+                    span.bytes += bytes;
                     span.attach(held.record);
                     return;
                 }
@@ -78,7 +83,7 @@ impl Hold {
             Some(key) => {
                 for exception in self.exceptions.remove(&key).unwrap_or_default() {
                     if let Some(found) = self.place(exception).and_then(Option::take) {
-                        self.bytes = self.bytes.saturating_sub(found.bytes);
+                        held.bytes += found.bytes;
                         held.attach(found.record);
                     }
                 }
@@ -87,24 +92,21 @@ impl Hold {
             }
             None => {}
         }
-        self.bytes += bytes;
         self.waiting.push_back(Some(held));
     }
 
     /// Remembers a stop of a process, or a thread that waited for a lock.
     pub(super) fn stop(&mut self, record: &Arc<Record>) {
         let process = process(record);
-        let of = self.stops.entry(process.clone()).or_default();
-        if of.len() == MOST_STOPS {
-            of.pop_front();
-        }
-        of.push_back(record.clone());
+        self.stop_bytes += size(record);
+        self.stops.entry(process.clone()).or_default().push_back(record.clone());
         self.order.push_back(process);
-        if self.order.len() > MOST_STOPS_OF_ALL
-            && let Some(oldest) = self.order.pop_front()
-            && let Some(of) = self.stops.get_mut(&oldest)
-        {
-            of.pop_front();
+        while self.order.len() > MOST_STOPS || self.stop_bytes > MOST_STOP_BYTES {
+            let Some(oldest) = self.order.pop_front() else { break };
+            let Some(of) = self.stops.get_mut(&oldest) else { continue };
+            if let Some(stop) = of.pop_front() {
+                self.stop_bytes = self.stop_bytes.saturating_sub(size(&stop));
+            }
             if of.is_empty() {
                 self.stops.remove(&oldest);
             }
@@ -148,7 +150,12 @@ impl Hold {
         let mut held = held?;
         self.bytes = self.bytes.saturating_sub(held.bytes);
         if let Some(key) = &held.key {
-            self.exceptions.remove(key);
+            if let Some(others) = self.exceptions.get_mut(key) {
+                others.retain(|other| *other != number);
+                if others.is_empty() {
+                    self.exceptions.remove(key);
+                }
+            }
             if self.spans.get(key) == Some(&number) {
                 self.spans.remove(key);
             }
@@ -166,7 +173,7 @@ impl Hold {
         let Some(stops) = self.stops.get(&process(record)) else { return };
         let thread = item.thread();
         let found: Vec<_> = stops
-            .iter()
+            .range(stops.len().saturating_sub(MOST_COMPARED)..)
             .filter(|stop| {
                 let stop = Item::new(stop);
                 stop.start < item.end()
@@ -181,10 +188,6 @@ impl Hold {
     fn place(&mut self, number: u64) -> Option<&mut Option<Held>> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.waiting.get_mut(at)
-    }
-
-    fn held(&mut self, number: u64) -> Option<&mut Held> {
-        self.place(number)?.as_mut()
     }
 }
 
@@ -225,4 +228,36 @@ fn size(record: &Record) -> usize {
         _ => 0,
     });
     size_of::<Held>() + size_of::<Record>() + 48 * record.parameters.len() + texts.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meaning::Ids;
+    use crate::otlp::tests::record;
+
+    #[test]
+    fn memory_is_bounded() {
+        let text = "x".repeat(1 << 20);
+        let (mut hold, mut ids) = (Hold::default(), Ids::default());
+        let mut add = |hold: &mut Hold, kind: &str, at, span: &str| {
+            let parameters = [("trace", "4bf92f3577b34da6a3ce929d0e0e4736"), ("span", span)];
+            let more = [parameters[0], parameters[1], ("message", &*text)];
+            let record = Arc::new(record(kind, "a", at, &more));
+            let identity = ids.of(&Item::new(&record));
+            hold.add(record, identity, Instant::now());
+        };
+        // Exceptions of one span, and of spans that never come.
+        add(&mut hold, "zorka.span", 0, "00f067aa0ba902b7");
+        for at in 0..200 {
+            add(&mut hold, "zorka.exception", at, "00f067aa0ba902b7");
+            add(&mut hold, "zorka.exception", at, &format!("00f067aa{at:08x}"));
+            let stop = Arc::new(record("jvm.contention", "a", at, &[("stack", &text)]));
+            hold.stop(&stop);
+            while hold.next(None).is_some() {}
+            assert!(hold.bytes <= MOST_BYTES && hold.stop_bytes <= MOST_STOP_BYTES);
+        }
+        while hold.rest().is_some() {}
+        assert_eq!((hold.bytes, hold.spans.len(), hold.exceptions.len()), (0, 0, 0));
+    }
 }

@@ -51,7 +51,7 @@ fn otlp(all: bool) -> (Otlp, Shared) {
 }
 
 /// A record at `at` ms; numbers in its parameters are ms.
-fn record(kind: &str, instance: &str, at: i64, parameters: &[(&str, &str)]) -> Record {
+pub(super) fn record(kind: &str, instance: &str, at: i64, parameters: &[(&str, &str)]) -> Record {
     let (source, kind) = kind.split_once('.').expect("a kind");
     let instance = Instance { name: instance.into(), ..Instance::default() };
     let parameters = parameters.iter().map(|(name, value)| {
