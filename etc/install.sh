@@ -54,7 +54,7 @@ source_of()
 	echo "$here/$1"
     else
 	case $1 in
-	pmdaapm|mono-log) echo "${built-}/$1" ;;
+	pmdaapm|pmdaapm-export|mono-log) echo "${built-}/$1" ;;
 	libmono-profiler-apm.so) echo "${built-}/libmono_profiler_apm.so" ;;
 	made/*) echo "${made-}/$1" ;;
 	libpmdaevent.so) echo "${built-}/libpmdaevent.so" ;;
@@ -68,7 +68,7 @@ copy()
 {
     install -d -m 755 "$(dirname "$3")" || return 1
     case $2 in
-    */pmdaapm|*/mono-log|*.so) [ -z "${stage-}" ] && install -s -m "$1" "$2" "$3" 2>/dev/null && return ;;
+    */pmdaapm|*/pmdaapm-export|*/mono-log|*.so) [ -z "${stage-}" ] && install -s -m "$1" "$2" "$3" 2>/dev/null && return ;;
     esac
     install -m "$1" "$2" "$3"
 }

@@ -16,6 +16,7 @@ PROFILE=${APM_PROFILE:-instructions}
 PMDA=${APM_PMDA:-$TARGET/$PROFILE/pmdaapm}
 AGENT=${APM_AGENT:-$TARGET/$PROFILE/libmono_profiler_apm.so}
 MONO_LOG=${APM_MONO_LOG:-$TARGET/$PROFILE/mono-log}
+EXPORT=${APM_EXPORT:-$TARGET/$PROFILE/pmdaapm-export}
 CAPI=${APM_CAPI:-$TARGET/$PROFILE/libpmdaevent.so}
 
 D=$(mktemp -d --suffix=.apm)

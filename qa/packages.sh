@@ -5,7 +5,7 @@
 pmda=pcp-pmda-apm mono=pcp-pmda-apm-mono conf=pcp-pmda-apm-conf capi=libpmdaevent-dev
 home=/var/lib/pcp/pmdas/apm
 state=/var/lib/pcp/config/pmda
-debs=$(APM_PMDA=$PMDA APM_AGENT=$AGENT APM_MONO_LOG=$MONO_LOG APM_CAPI=$CAPI ./debs) || exit
+debs=$(APM_PMDA=$PMDA APM_AGENT=$AGENT APM_MONO_LOG=$MONO_LOG APM_EXPORT=$EXPORT APM_CAPI=$CAPI ./debs) || exit
 
 # packages_there: the packages are in the system's /root, those of now in $new, older ones as qa/debs makes them.
 packages_there() {

@@ -74,6 +74,7 @@ _pcp_apm()
 	traces) options+=" --json --rows --interval --failed" ;;
 	trace) options+=" --json --interval" ;;
 	events) options+=" --rows --filter --follow --interval" ;;
+	export) options+=" --otlp --perfetto --chrome --pprof --speedscope --total --lines --follow --interval --filter --trace --service --all --json --header --compression --shift --config --state --check" ;;
 	top) options+=" --interval" ;;
 	page) options+=" --json --proxy" ;;
 	esac
@@ -81,7 +82,7 @@ _pcp_apm()
 	return
     fi
     case $what in
-    "") _pcp_apm_offer <<<$'agents\nservices\nruntimes\nmethods\nstacks\nfolded\ntraces\ntrace\ntree\nevents\ntop\npage' ;;
+    "") _pcp_apm_offer <<<$'agents\nservices\nruntimes\nmethods\nstacks\nfolded\ntraces\ntrace\ntree\nevents\nexport\ntop\npage' ;;
     services|runtimes|methods|stacks|folded|traces|tree)
 	local names=apm.service.instances
 	[[ $what != runtimes ]] || names=apm.runtime.state
@@ -93,7 +94,7 @@ _pcp_apm()
 	_pcp_apm_offer < <(pminfo "${source[@]}" -f apm.zorka.event.span.slowest 2>/dev/null |
 	    grep -oE '\b[0-9a-f]{32}\b' | sort -u)
 	;;
-    events)
+    events|export)
 	_pcp_apm_offer < <(pminfo "${source[@]}" apm 2>/dev/null |
 	    sed -nE 's/^apm\.([a-z]+)\.event\.([a-z_]+)\.(highres_)?records$/\1.\2/p' | sort -u)
 	;;

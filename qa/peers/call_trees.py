@@ -32,8 +32,11 @@ print("== calls of records")
 one = call(MAIN, method="x.y.UiServiceApplication.main(String[])", **{"trace.id": "4bf9"}, thread="main", suspended=31790 * MS, statements=7)
 span = call(SPAN, "zorka", "orders/app1", service="orders", type="http", trace="4bf92f35", duration=40_250_000, **{"http.method": "GET", "http.url": "/orders/7"})
 for each in (one, span, call("0,1,1,,1,A.b", "zorka", "web1"), call("0,1000,1000,500,1,A.b", "zorka", "shop/web1", partial=1), call(MAIN, **{"web.method": "GET", "web.url": "/x", "title": "t"})):
-    print(each[1:10], each.partial, len(list(each.root.walk())))
+    print(each[1:10], each.sql, each.partial, len(list(each.root.walk())))
 print([call(*fields) for fields in [("",), (7,), ("0,1,1,,1",), (MAIN, "mono")]], call(MAIN, duration="x"), call(MAIN, duration=-1), C.call(0, "profiler", "tree", "a", {}))
+
+print(call(MAIN, sql="3,240000,select * from orders where id = ?\n1,2000,#1:77\n-1,1,x\n\n1,1,update\x1b[2J").sql)
+print(*C.statement_table(call(MAIN, sql="3,240000,select * from orders where id = ?, name\n1,2000,#1:77")).lines(40), sep="\n")
 
 print("== texts")
 for text in ["0,5,1,0,1,A 1,4,4,0,1,B", "3,5,1,0,1,A 9,4,4,0,1,B 0,1,1,0,1,C", "0,5,,,,A 1,4,,,,B", "rubbish 0,5,-1,0,1,A 1,6,6,0,1,b;c_d,e junk 1,x,6,0,1,C 1,99999999999999999999,6,0,1,D"]:

@@ -43,7 +43,7 @@ impl Event {
         let is_tree = !self.get("tree").is_empty();
         for (flag, name) in ids {
             let id = self.get(name);
-            assert_eq!(self.flags & flag != 0, !id.is_empty() && !(is_tree && name == "span"));
+            assert_eq!(self.flags & flag != 0, !(id.is_empty() || is_tree && name == "span"));
             let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
             assert!(id.is_empty() || id.len() == 16 && id.bytes().all(hex), "{id}");
         }

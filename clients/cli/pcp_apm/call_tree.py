@@ -12,19 +12,23 @@ from .table import Table
 
 MILLI, MICRO = 1e6, 1000
 # What is kept of a record: the PMDA makes no more (docs/configuration.md), others might.
-MOST_NODES, MOST_DEPTH = 10_000, 200
+MOST_NODES, MOST_DEPTH, MOST_STATEMENTS = 10_000, 200, 256
+# Statements of a call that are drawn.
+DRAWN_STATEMENTS = 10
 # Levels that are drawn as such; below them stands the number of the level.
 DEEPEST = 24
 # A node with a smaller part of its call, or a caller with a smaller part of a hot spot, is no line of its own.
 LEAST, LEAST_CALLER = 0.01, 0.1
 OTHERS = "others"
 NODE = re.compile(r"(\d{1,6}),(-?\d{0,19}),(-?\d{0,19}),(-?\d{0,19}),(\d{0,19}),(.+)")
+STATEMENT = re.compile(r"(\d{1,19}),(\d{1,19}),(.*)")
 FORMS = {("profiler", "tree"): "trace.id", ("zorka", "tree"): "trace"}
-ONLY = {"tree", "partial", "statements", "duration", "suspended", "service", "type", "title", "method", "web.method", "web.url", "http.method", "http.url", "db.statement", "trace",
+ONLY = {"tree", "partial", "statements", "sql", "duration", "suspended", "service", "type", "title", "method", "web.method", "web.url", "http.method", "http.url", "db.statement", "trace",
         "trace.id", "thread"}
 
-Call = collections.namedtuple("Call", "source instance service operation start duration suspended trace thread statements partial root")
-Call.__doc__ = """A slow call. start, duration, suspended: ns; suspended: how long the runtime stood still in it, `None` if nobody knows. statements: of SQL. root: a Node."""
+Call = collections.namedtuple("Call", "source instance service operation start duration suspended trace thread statements sql partial root")
+Call.__doc__ = """A slow call. start, duration, suspended: ns; suspended: how long the runtime stood still in it, `None` if nobody knows. statements: how many of SQL. sql: [(executions, µs, text)] of each
+that is known, those that took longest first. root: a Node."""
 
 
 class Node:
@@ -82,7 +86,13 @@ def call(at, source, kind, instance, fields):
     if not isinstance(suspended, int):
         suspended = None if root.stop is None else root.stop * MICRO
     return Call(source, instance, service, joined(text(fields, "type"), what), at, duration, suspended, text(fields, FORMS[source, kind], most=MOST_ID),
-                text(fields, "thread", most=MOST_NAME), fields.get("statements") or 0, bool(fields.get("partial")), root)
+                text(fields, "thread", most=MOST_NAME), fields.get("statements") or 0, statements(text_of(fields, "sql")), bool(fields.get("partial")), root)
+
+
+def statements(lines):
+    """The statements of a text: EXECUTIONS,MICROSECONDS,TEXT of each, one a line."""
+    found = [STATEMENT.fullmatch(line) for line in lines.split("\n")[:MOST_STATEMENTS]]
+    return [(int(one[1]), int(one[2]), one[3]) for one in found if one]
 
 
 def text_of(fields, name):
@@ -134,6 +144,14 @@ def table(one):
             small = [Node(node.depth + 1, total, None, None, executions, OTHERS)]
         stack += small
         stack += [child for child in reversed(node.children) if child.name != OTHERS and (child.total or 0) >= LEAST * (one.root.total or 0)]
+    return drawn
+
+
+def statement_table(one):
+    """The statements of a call that took longest."""
+    drawn = Table("statements", [("MS", "ms", 0), ("EXEC", "executions", 0), ("STATEMENT", "statement", None)])
+    for executions, us, words in one.sql[:DRAWN_STATEMENTS]:
+        drawn.add(ms(us), executions, words)
     return drawn
 
 

@@ -17,6 +17,7 @@ COMMANDS = [
     ("trace ID", "one trace through all services as a tree, with times and errors; the begin of the id will do"),
     ("tree [PATTERN | ID]", "the slowest calls, of services that match or of a trace, as trees of methods; --bottom-up: what took their time"),
     ("events [SOURCE.KIND ...]", "event records as lines of JSON"),
+    ("export [SOURCE.KIND ...]", "event records to OpenTelemetry and others: export --help"),
     ("top", "services, runtimes, agents, methods and stacks on a terminal, until q is pressed"),
     ("page [FILE]", "the address of a page with charts for a browser, live or of an archive; with FILE, a copy of it"),
 ]

@@ -79,6 +79,9 @@ def tree(reader, pattern, rows, bottom_up, as_json):
         about = shown(call_tree.summary(one, clock(reader, one.start)))
         print("", *(textwrap.wrap(about, most) if (most := terminal()) else [about]), "", sep="\n")
         call_tree.table(one).show(False)
+        if one.sql:
+            print()
+            call_tree.statement_table(one).show(False)
     if not as_json:
         traced = next((one.trace for one in chosen if one.trace), None)
         below(slow, [f"pcp apm trace {shown(traced)} has what else belongs to it" if traced else "",
@@ -91,6 +94,7 @@ def line(one):
     return {"table": "tree", "time": at_text(one.start), "duration_ms": one.duration / MILLI, "suspended_ms": None if one.suspended is None else one.suspended / MILLI,
             "service": one.service, "operation": one.operation, "trace": one.trace or None, "thread": one.thread or None, "source": one.source, "instance": one.instance,
             "statements": one.statements or None, "partial": one.partial,
+            "sql": [{"executions": executions, "ms": call_tree.ms(us), "statement": words} for executions, us, words in one.sql],
             "tree": [{"depth": node.depth, "total_ms": call_tree.ms(node.total), "self_ms": call_tree.ms(node.own), "stop_ms": call_tree.ms(node.stop),
                       "executions": node.executions, "method": node.name} for node in one.root.walk()]}
 

@@ -155,7 +155,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Who the call of a tree is: its record has the same time, thread and duration, of which ids are made.
+/// Who the call or span is that a record names: its own record has the same trace and span, or the same time,
+/// thread and duration, of which ids are made.
 #[must_use]
 pub fn call(record: &Record) -> Identity {
     let origin = &record.origin;

@@ -31,6 +31,7 @@ const shown = () => page.evaluate(() => {
     agents: plain(Overview.agents), services: plain(Services.rows), jvms: plain(Jvm.rows), charts, lttng: plain(Lttng.rows),
     stacks: Stacks.root ? branch(Stacks.root) : null,
     events: [...document.querySelectorAll('#lttng tbody tr')].map((tr) => [...tr.cells].map((td) => td.innerText)),
+    trees: Object.fromEntries((Records.data?.rows || []).filter((r) => r.cells.tree).map((r) => [r.cells.trace_id, r.cells.tree])),
     traces: [...Traces.store.traces.values()].map((t) => ({ id: t.id, ms: t.end - t.start })),
     waterfall: dialog ? [...dialog.querySelectorAll('tbody tr:not(.wf-details)')].map((tr) => tr.innerText) : [],
     resident: app.values.base('apm.self.memory.rss', ''),

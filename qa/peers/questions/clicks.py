@@ -268,6 +268,16 @@ def page_traces(s, t):
     yield "they are there", (ms.get(SLOW_CALL["trace"].lstrip("0")), ms.get(SLOW)), (1500, 1200)
 
 
+@click("Why was this call slow?", "Java, Zorka")
+def page_trees(s, t):
+    yield "in sight", "records" in s["sections"], True
+    # The page of an archive has no records.
+    if t.live:
+        # How long it stood still is of the moment.
+        depth, total, own, _, executions, method = s["trees"][SLOW_CALL["trace"]].split(",")
+        yield "its methods", (depth, total, own, executions, method), ("0", "1500000", "1500000", "1", "Orders.pay")
+
+
 @click("Which SQL?", "Zorka")
 def page_sql(s, t):
     yield "statement", any("select * from orders where id = 7" in line for line in s["waterfall"]), True

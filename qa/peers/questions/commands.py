@@ -315,6 +315,22 @@ def one_request(a, t):
         (3, "billing", "db select * from orders where id = 7", 240), (3, "billing", "db update stock set n = 8 where id = 8", 120)]
 
 
+@check("Why was this call slow?", "Java, Zorka")
+def slow_trees(a, t):
+    first, second = a.json[:2]
+    nodes = lambda one: [(node["depth"], node["method"], node["total_ms"], node["self_ms"], node["executions"]) for node in one["tree"]]
+    yield "the first", (first["trace"].lstrip("0"), first["service"], first["operation"], first["duration_ms"]), (SLOW_CALL["trace"].lstrip("0"), "shop/orders", "POST /pay/slow", 1500.0)
+    yield "its methods", nodes(first), [(0, "Orders.pay", 1500.0, 1500.0, 1)]
+    yield "the second", (second["trace"], second["service"], second["duration_ms"]), (SLOW, "frontend", 1200.0)
+    yield "its methods", nodes(second), [(0, "Front.page", 1200.0, 0.0, 1), (1, "Client.post", 1200.0, 1200.0, 1)]
+
+
+@check("Which methods make slow calls slow?", "Java, Zorka")
+def hot_spots(a, t):
+    yield "the first", (a.json[0]["method"], a.json[0]["self_ms"]), ("Orders.pay", 1500.0)
+    yield "the second", (a.json[1]["method"], a.json[1]["self_ms"], [one["method"] for one in a.json[1]["callers"]]), ("Client.post", 1200.0, ["Front.page"])
+
+
 @check("Which calls were the slowest?", "Java")
 def slow_calls(a, t):
     if not t.live:

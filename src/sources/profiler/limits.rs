@@ -94,6 +94,12 @@ pub(super) const TREE_CALLS: usize = 32;
 pub(super) const SUSPENDED_MS: u64 = 100;
 /// Calls of one pod that pauses may have fallen into which are not known yet; 64 KiB.
 pub(super) const OPEN_CALLS: usize = 4096;
+/// Values of the stream `sql` of one pod whose texts are kept while somebody reads trees, and their bytes.
+pub(super) const STATEMENTS: usize = 1024;
+/// See [`STATEMENTS`].
+pub(super) const STATEMENT_BYTES: usize = 256 << 10;
+/// Bytes of such a text.
+pub(super) const STATEMENT: usize = 4096;
 /// Pauses of one pod that are kept, to tell which part of a call they were: 96 KiB. A real pod has 500 in the first
 /// 95 s, and far fewer later.
 pub(super) const PAUSES: usize = 4096;

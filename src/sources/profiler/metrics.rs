@@ -375,6 +375,7 @@ event_params! {
     P_NODES 32 "nodes" U32 Count "nodes of the tree, those in others included";
     P_PARTIAL 33 "partial" U32 None "1: the end of the call is missing in the tree";
     P_STATEMENTS 34 "statements" U32 Count "SQL statements of the call";
+    P_SQL 35 "sql" Text None "SQL statements of the call: EXECUTIONS,MICROSECONDS,TEXT, one a line";
 }
 
 /// Indexed parameters of calls with a predefined event parameter.

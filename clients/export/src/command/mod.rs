@@ -14,13 +14,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::choose::Choose;
 use self::options::{Options, Said};
+use self::sinks::Placed;
 use crate::meaning::{Item, Pairs};
 use crate::model::Record;
 use crate::read::{Counters, Lines, Pcp, Sampled, Then, Wanted, stopped};
-use crate::sink::{Sink, Summary};
+use crate::say;
+use crate::sink::Summary;
 
 /// Between two looks for records.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Between two tries of a service to find records.
+const LATER: Duration = Duration::from_secs(5);
 /// Between two looks whether a receiver takes more, or the end has come.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -32,12 +36,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Said::Version) => {
             return print(&format!("pmdaapm-export version {}\n", env!("CARGO_PKG_VERSION")));
         }
-        Err(e) => return say(&format!("{e} (pcp apm export --help)"), 2),
+        Err(e) => return fail(&format!("{e} (pcp apm export --help)"), 2),
     };
     if !options.is_profile()
         && let Err(e) = sinks::check(&options)
     {
-        return say(&e, 2);
+        return fail(&e, 2);
     }
     if options.check {
         return ExitCode::SUCCESS;
@@ -51,7 +55,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(summary) if summary.rejected == 0 => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
-        Err(e) => say(&e, 1),
+        Err(e) => fail(&e, 1),
     }
 }
 
@@ -62,19 +66,14 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-fn say(text: &str, status: u8) -> ExitCode {
-    say_line(text);
+fn fail(text: &str, status: u8) -> ExitCode {
+    say(text);
     ExitCode::from(status)
-}
-
-fn say_line(text: &str) {
-    // There is nobody to tell if nobody listens.
-    let _ = writeln!(io::stderr(), "pmdaapm-export: {text}");
 }
 
 /// Records on their way.
 struct Flow {
-    sinks: Vec<Box<dyn Sink>>,
+    sinks: Vec<Placed>,
     choose: Choose,
     pairs: Pairs,
     missed: u64,
@@ -100,7 +99,7 @@ impl Flow {
     }
 
     fn run(mut self, options: &Options) -> Result<Summary, String> {
-        let mut from = From::open(options)?;
+        let mut from = From::wait(options)?;
         let shift = if options.shift { now() - from.newest(options)? } else { 0 };
         self.sinks = sinks::sinks(options, shift)?;
         let read = match &mut from {
@@ -156,13 +155,13 @@ impl Flow {
     ) -> Result<(), String> {
         let (sinks, mut failed) = (&mut self.sinks, Ok(()));
         read(&mut |value| {
-            for sink in sinks.iter_mut() {
+            for (place, sink) in sinks.iter_mut() {
                 if failed.is_ok() {
-                    failed = sink.counter(value);
+                    failed = sink.counter(value).map_err(|e| format!("{place}: {e}"));
                 }
             }
         })?;
-        failed.map_err(|e| e.to_string())
+        failed
     }
 
     fn lines(&mut self, lines: &mut Lines<Box<dyn BufRead>>) -> Result<(), String> {
@@ -184,12 +183,12 @@ impl Flow {
         let Self { sinks, pairs, .. } = self;
         let mut failed = Ok(());
         pairs.add(record, &mut |record| give(sinks, &record, at, &mut failed));
-        failed.map_err(|e| e.to_string())
+        failed
     }
 
     /// Waits until all receivers take more.
     fn ready(&mut self) -> Result<(), String> {
-        while !self.sinks.iter().all(|sink| sink.is_ready()) && !stopped() {
+        while !self.sinks.iter().all(|(_, sink)| sink.is_ready()) && !stopped() {
             if self.live {
                 self.tick()?;
             }
@@ -200,30 +199,33 @@ impl Flow {
 
     fn tick(&mut self) -> Result<(), String> {
         let now = Instant::now();
-        self.sinks.iter_mut().try_for_each(|sink| sink.tick(now)).map_err(|e| e.to_string())
+        for (place, sink) in &mut self.sinks {
+            sink.tick(now).map_err(|e| format!("{place}: {e}"))?;
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<Summary, String> {
         let (at, mut failed) = (Instant::now(), Ok(()));
         let Self { sinks, pairs, .. } = self;
         pairs.finish(&mut |record| give(sinks, &record, at, &mut failed));
-        failed.map_err(|e| e.to_string())?;
+        failed?;
         let mut all = Summary::default();
-        for sink in sinks {
-            all += sink.finish().map_err(|e| e.to_string())?;
+        for (place, sink) in sinks {
+            let one = sink.finish().map_err(|e| format!("{place}: {e}"))?;
+            let Summary { sent, rejected } = one;
+            let missed = self.missed;
+            say(&format!("{place}: {sent} sent, {rejected} rejected; {missed} records missed"));
+            all += one;
         }
-        eprintln!(
-            "pmdaapm-export: {} sent, {} rejected, {} records missed",
-            all.sent, all.rejected, self.missed
-        );
         Ok(all)
     }
 }
 
-fn give(sinks: &mut [Box<dyn Sink>], record: &Record, at: Instant, failed: &mut io::Result<()>) {
-    for sink in sinks {
+fn give(sinks: &mut [Placed], record: &Record, at: Instant, failed: &mut Result<(), String>) {
+    for (place, sink) in sinks {
         if failed.is_ok() {
-            *failed = sink.add(record, at);
+            *failed = sink.add(record, at).map_err(|e| format!("{place}: {e}"));
         }
     }
 }
@@ -247,6 +249,23 @@ fn now() -> i64 {
 }
 
 impl From {
+    /// A service waits until there is something to read: pmcd may start later.
+    fn wait(options: &Options) -> Result<Self, String> {
+        let mut told = String::new();
+        loop {
+            match Self::open(options) {
+                Err(e) if options.is_service() && !stopped() => {
+                    if e != told {
+                        say(&format!("{e}, waits"));
+                        told = e;
+                    }
+                    rest(LATER);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
     fn open(options: &Options) -> Result<Self, String> {
         if let Some(file) = &options.lines {
             return Ok(Self::Lines(Lines::new(open(file)?, "localhost")));

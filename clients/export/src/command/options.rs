@@ -173,7 +173,10 @@ impl Options {
             return Err(format!("{shown}: more than {MOST_FILE} bytes"));
         }
         let text = std::fs::read_to_string(path).map_err(|e| format!("{shown}: {e}"))?;
-        let file: File = toml::from_str(&text).map_err(|e| format!("{shown}: {e}"))?;
+        let file: File = toml::from_str(&text).map_err(|e| {
+            let before = e.span().and_then(|at| text.get(..at.start)).unwrap_or_default();
+            format!("{shown}: line {}: {}", before.matches('\n').count() + 1, e.message())
+        })?;
         let interval = file.interval.as_deref().map(pmda::client::interval).transpose();
         let interval = interval.map_err(|e| format!("{shown}: interval: {e}"))?;
         if self.otlp.is_empty() {
@@ -203,7 +206,7 @@ impl Options {
         }
         let live = self.archive.is_none() && self.lines.is_none();
         let all = |given: bool, name: &str, only: &str| match given {
-            true => Err(format!("{name} works {only}")),
+            true => Err(format!("{name}: {only}")),
             false => Ok(()),
         };
         all(!live && self.filter.is_some(), "--filter", "live only: --trace and --service always")?;

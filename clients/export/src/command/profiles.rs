@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use super::open;
 use super::options::{Options, is_url};
 use super::sinks::{create, plain};
-use super::{open, say_line};
 use crate::profile::{Profile, Push, Stacktraces, Wanted, folded, pprof, speedscope};
 use crate::read::stopped;
+use crate::say;
 use crate::sink::Summary;
 
 /// Live: the time of a profile, as `pcp apm stacks` has it.
@@ -41,14 +42,14 @@ pub(super) fn run(options: &Options) -> Result<Summary, String> {
             }
         }
     }
-    say_line(&format!("{} stacks sent, {} rejected", all.sent, all.rejected));
+    say(&format!("{} stacks sent, {} rejected", all.sent, all.rejected));
     Ok(all)
 }
 
 fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), String> {
     let number = profile.stacks.len() as u64;
     if number == 0 && !options.follow {
-        say_line("no stacks: the profiles of the agents are off, or nothing has run");
+        say("no stacks: the profiles of the agents are off, or nothing has run");
     }
     for to in &options.pprof {
         if is_url(to) {
@@ -56,7 +57,7 @@ fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), 
             all.sent += sent;
             for (number, why) in refused {
                 all.rejected += number;
-                say_line(&why);
+                say(&why);
             }
         } else {
             // pprof packs it.

@@ -11,20 +11,24 @@ use crate::perfetto::Perfetto;
 use crate::sink::Sink;
 use crate::timeline::Timeline;
 
+/// A format, and its place as it was asked for.
+pub(super) type Placed = (String, Box<dyn Sink>);
+
 /// All sinks. `shift`: ns that are added to all times.
-pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Box<dyn Sink>>, String> {
-    let mut found: Vec<Box<dyn Sink>> = Vec::new();
+pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Placed>, String> {
+    let mut found: Vec<Placed> = Vec::new();
     let choice = Choice { all: options.all, shift };
     for place in targets(options) {
-        found.push(Box::new(otlp(options, &place, choice)?));
+        let sink = otlp(options, &place, choice)?;
+        found.push((if place.is_empty() { "OTLP".to_owned() } else { place }, Box::new(sink)));
     }
     for to in &options.perfetto {
         let file = create(to).map_err(|e| format!("{to}: {e}"))?;
-        found.push(Box::new(Timeline::new(Perfetto::new(file))));
+        found.push((to.clone(), Box::new(Timeline::new(Perfetto::new(file)))));
     }
     for to in &options.chrome {
         let file = create(to).map_err(|e| format!("{to}: {e}"))?;
-        found.push(Box::new(Timeline::new(Chrome::new(file))));
+        found.push((to.clone(), Box::new(Timeline::new(Chrome::new(file)))));
     }
     Ok(found)
 }
@@ -82,7 +86,9 @@ fn otlp(options: &Options, to: &str, choice: Choice) -> Result<Otlp, String> {
 /// A file to write; `-` is the standard output. One whose name ends with `.gz` is packed.
 pub(super) fn create(to: &str) -> io::Result<Box<dyn Write>> {
     if to.ends_with(".gz") {
-        return Ok(Box::new(Packed::new(BufWriter::new(File::create(Path::new(to))?))));
+        // It is whole when it is dropped.
+        let file = BufWriter::new(File::create(Path::new(to))?);
+        return Ok(Box::new(flate2::write::GzEncoder::new(file, flate2::Compression::default())));
     }
     plain(to)
 }
@@ -93,23 +99,4 @@ pub(super) fn plain(to: &str) -> io::Result<Box<dyn Write>> {
         "-" => Box::new(BufWriter::new(io::stdout())),
         to => Box::new(BufWriter::new(File::create(Path::new(to))?)),
     })
-}
-
-/// gzip that is whole at the end.
-struct Packed(Option<flate2::write::GzEncoder<BufWriter<File>>>);
-
-impl Packed {
-    fn new(file: BufWriter<File>) -> Self {
-        Self(Some(flate2::write::GzEncoder::new(file, flate2::Compression::default())))
-    }
-}
-
-impl Write for Packed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.as_mut().map_or(Ok(bytes.len()), |packed| packed.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.as_mut().map_or(Ok(()), Write::flush)
-    }
 }

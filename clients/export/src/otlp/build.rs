@@ -9,11 +9,11 @@ use std::time::Instant;
 use crate::meaning::{Attribute, Attributes, Identity, Ids, Item, Role, SpanId};
 use crate::model::Record;
 use crate::sink::{Sink, Summary};
+use crate::tree::Tree;
 
 use super::batch::{Batch, Form};
 use super::hold::{Held, Hold};
 use super::span::{Event, Span};
-use super::tree;
 
 /// What becomes a span.
 #[derive(Debug, Clone, Copy, Default)]
@@ -98,11 +98,40 @@ impl Otlp {
         self.put(record, &span)
     }
 
+    /// The tree of a call as spans below it.
+    fn tree(&mut self, record: &Record, tree: &Tree<'_>) -> io::Result<()> {
+        let call = crate::tree::call(record);
+        let shift = self.choice.shift;
+        // Of each level: the newest span.
+        let mut open = vec![call.span];
+        for node in tree.nodes() {
+            open.truncate(node.depth);
+            let name = format!("{} {}", node.number, node.name);
+            let span = Span {
+                trace: call.trace,
+                span: Ids::below(call.trace, call.span, &name),
+                parent: open.last().copied(),
+                name: Cow::Borrowed(node.name),
+                role: Role::Internal,
+                start: node.start.saturating_add(shift),
+                end: node.end.saturating_add(shift),
+                attributes: node.attributes(),
+                events: Vec::new(),
+                dropped: 0,
+                failed: None,
+            };
+            open.push(span.span);
+            self.put(record, &span)?;
+        }
+        Ok(())
+    }
+
     fn release(&mut self, held: &Held) -> io::Result<()> {
         let item = Item::new(&held.record);
         let mut attributes = Attributes::of(&item, Some(&held.identity));
         let mut events: Vec<Event<'_>> = held.events.iter().map(|of| event(of, &item)).collect();
-        let named = held.key().filter(|_| item.is_exception()).map(|_| tree::call(&held.record));
+        let named =
+            held.key().filter(|_| item.is_exception()).map(|_| crate::tree::call(&held.record));
         let failed = (item.failed() || item.is_exception()).then(|| message(&attributes));
         if item.is_exception() {
             events.push(event(&held.record, &item));
@@ -167,18 +196,13 @@ impl Sink for Otlp {
         if item.is_loss() {
             return Ok(());
         }
-        if &*record.origin.kind == "tree" {
-            let shift = self.choice.shift;
-            let mut failed = Ok(());
-            tree::spans(record, shift, &mut |span| {
-                if failed.is_ok() {
-                    failed = self.put(record, span);
-                }
-            });
-            return failed;
+        if let Some(tree) = Tree::of(record) {
+            return self.tree(record, &tree);
         }
         let shared = Arc::new(record.clone());
-        if item.is_stop() || &*record.origin.kind == "contention" {
+        // With all they are spans of their own, and not events as well.
+        let stands = item.is_stop() || &*record.origin.kind == "contention";
+        if stands && !self.choice.all {
             self.hold.stop(&shared);
         }
         let own = item.is_call() || item.is_exception() || record.paired.is_some();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use flate2::{Compression, write::GzEncoder};
 
+use crate::say;
 use crate::sink::Summary;
 
 use super::answer::Verdict;
@@ -131,11 +132,21 @@ struct Sender {
 impl Sender {
     fn run(mut self) {
         while let Some(batch) = self.next() {
-            let summary = self.deliver(&batch);
+            let summary = if self.is_over() {
+                Summary { sent: 0, rejected: batch.ids.len() as u64 }
+            } else {
+                self.deliver(&batch)
+            };
             let mut state = self.shared.lock();
             state.bytes = state.bytes.saturating_sub(batch.bytes());
             state.summary += summary;
         }
+    }
+
+    /// The time after the end is over.
+    fn is_over(&self) -> bool {
+        self.patience == Patience::Always
+            && self.shared.lock().closed.is_some_and(|closed| closed.elapsed() >= LAST)
     }
 
     fn next(&self) -> Option<Batch> {
@@ -254,9 +265,4 @@ impl Sender {
 fn jittered(time: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish() % 256;
     time + time.saturating_mul(u32::try_from(random).unwrap_or(0)) / 1024
-}
-
-fn say(text: &str) {
-    // There is nobody to tell if nobody listens.
-    let _ = writeln!(io::stderr(), "pmdaapm-export: {text}");
 }

@@ -46,7 +46,7 @@ impl Target for File {
             Layout::Protobuf => self.out.write_all(&batch.protobuf())?,
             Layout::Document => {
                 if self.summary.sent > 0 {
-                    self.out.write_all(b",\n")?;
+                    self.out.write_all(b",")?;
                 }
                 self.out.write_all(batch.resource_spans().as_bytes())?;
             }

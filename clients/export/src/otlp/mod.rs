@@ -10,7 +10,8 @@ mod hold;
 mod journal;
 mod post;
 mod span;
-mod tree;
+#[cfg(test)]
+mod tests;
 
 pub use batch::Form;
 pub use build::{Choice, Otlp};

@@ -399,7 +399,10 @@ impl Observer for PodObserver<'_> {
         self.peer.add(m::XML_VALUES, 1);
     }
 
-    fn sql(&mut self, _: &BigValue<'_>) {
+    fn sql(&mut self, value: &BigValue<'_>) {
+        if let Some(stacks) = &mut self.pod.stacks {
+            stacks.trees.sql(value);
+        }
         self.peer.add(m::SQL_VALUES, 1);
     }
 

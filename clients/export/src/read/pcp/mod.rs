@@ -57,6 +57,8 @@ pub struct Pcp {
     start: i64,
     again: Again,
     begun: Option<Begun>,
+    /// pmcd does not answer.
+    away: bool,
 }
 
 /// Live, as long as what was in memory at the start is read.
@@ -113,6 +115,7 @@ impl Pcp {
             finish: i64::MAX,
             again: Again::default(),
             begun: None,
+            away: false,
         };
         if found.context.is_archive() {
             let [start, finish, align, origin] = &wanted.times;
@@ -143,6 +146,9 @@ impl Pcp {
     pub fn look(&mut self) -> Result<Looked, String> {
         if self.context.is_archive() {
             return self.read();
+        }
+        if !self.is_back() {
+            return Ok(Looked { records: Vec::new(), then: Then::More(RETRY) });
         }
         let filtered = self.filter.is_some();
         let begun = self.begun.is_none();
@@ -196,19 +202,19 @@ impl Pcp {
         if self.begun.as_ref().is_none_or(|begun| begun.at == 0) {
             return Err(self.said(&error));
         }
-        eprintln!("pmdaapm-export: {}, waits for pmcd", self.said(&error));
-        loop {
-            std::thread::sleep(RETRY);
-            if super::stopped() {
-                return Ok(Looked { records: Vec::new(), then: Then::Wait });
-            }
-            if self.context.reconnect().is_ok() && self.store_filter().is_ok() {
-                break;
-            }
+        crate::say(&format!("{}, waits for pmcd", self.said(&error)));
+        self.away = true;
+        Ok(Looked { records: Vec::new(), then: Then::More(RETRY) })
+    }
+
+    /// Whether pmcd is there again, or has never been away.
+    fn is_back(&mut self) -> bool {
+        if self.away && self.context.reconnect().is_ok() && self.store_filter().is_ok() {
+            self.away = false;
+            self.again.expect();
+            self.whose.forget();
         }
-        self.again.expect();
-        self.whose.forget();
-        Ok(Looked { records: Vec::new(), then: Then::More(Duration::ZERO) })
+        !self.away
     }
 
     /// Time and records of the next fetch; `None`: there is no more.
@@ -266,7 +272,7 @@ impl Pcp {
         if kinds.len() == self.streams.len() {
             return Err(Failed::Damaged(line));
         }
-        eprintln!("pmdaapm-export: {line}");
+        crate::say(&line);
         Ok(())
     }
 
@@ -274,24 +280,24 @@ impl Pcp {
         let Some(filter) = &self.filter else { return Ok(()) };
         let mut why = String::new();
         let (context, mut kept) = (&self.context, Vec::new());
-        for stream in std::mem::take(&mut self.streams) {
+        for stream in &self.streams {
             let base = format!("apm.{}.event.{}", stream.source, stream.kind);
             let stored = context
                 .lookup(&format!("{base}.filter"))
                 .and_then(|metric| context.store_text(metric.pmid, filter));
-            match stored {
-                Ok(()) => kept.push(stream),
-                Err(error) if why.is_empty() => {
-                    why = text(context, &format!("{base}.filter_error"))
-                        .unwrap_or_else(|| error.to_string());
-                }
-                Err(_) => {}
+            kept.push(stored.is_ok());
+            if let Err(error) = stored
+                && why.is_empty()
+            {
+                why = text(context, &format!("{base}.filter_error"))
+                    .unwrap_or_else(|| error.to_string());
             }
         }
-        self.streams = kept;
-        if self.streams.is_empty() {
+        if !kept.contains(&true) {
             return Err(format!("no events have such records: {why}"));
         }
+        let mut kept = kept.into_iter();
+        self.streams.retain(|_| kept.next().unwrap_or(false));
         Ok(())
     }
 

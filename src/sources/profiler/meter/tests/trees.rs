@@ -8,7 +8,7 @@ use crate::sources::profiler::dictionary::shared::Interner;
 use crate::sources::profiler::limits::{TREE_PEER, TREE_ROOT};
 use crate::sources::profiler::meter::stacks::Stacks;
 use crate::sources::profiler::streams::record::{
-    Block, Pause, Reference, TagValue, TraceEvent, TraceKind,
+    BigValue, Block, Pause, Reference, TagValue, TraceEvent, TraceKind,
 };
 
 /// One connection of a pod, whose words are `w.C0.run` and so on.
@@ -256,10 +256,22 @@ fn statements_are_counted() {
         pod.enter(7, 60, 1);
         pod.exit(7, 60);
     }
+    let text: Vec<u8> = "select *\n  from t".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let text = Text::new(&text, text.len() as u32 / 2);
+    pod.stacks.trees.sql(&BigValue { file: 1, offset: 70_000, text });
+    // One of a method that takes time.
+    pod.enter(7, 70, 2);
+    let at = Reference { file: 1, offset: 70_000 };
+    pod.at(7, 70, TraceKind::Tag { param: 10, value: TagValue::Sql(at) });
+    pod.exit(7, 90);
     pod.exit(7, 150);
     let records = pod.second(9, true);
-    assert_eq!(records[0].get("statements"), Some("3"));
-    assert_eq!(texts(&records), ["0,150000,150000,0,1,C0.run 1,0,,,5,others"]);
+    assert_eq!(records[0].get("statements"), Some("4"));
+    assert_eq!(records[0].get("sql"), Some("2,170000,select * from t\n1,0,#1:300"));
+    assert_eq!(
+        texts(&records),
+        ["0,150000,130000,0,1,C0.run 1,20000,20000,0,1,C2.run 1,0,,,5,others"]
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::meter::SlowCalls;
 use crate::sources::profiler::limits::{IDLE_BUFFER, TREE_PEER, TREE_ROOT};
-use crate::sources::profiler::streams::record::{TagValue, TraceKind};
+use crate::sources::profiler::streams::record::{Reference, TagValue, TraceKind};
 use crate::sources::profiler::streams::scan::{Numbers, Scan};
 
 /// In place of the end of a block: the time of the event before the next one follows.
@@ -156,8 +156,8 @@ pub(crate) enum Step {
     /// A method.
     Enter(u32),
     Exit,
-    /// A parameter.
-    Tag(u32),
+    /// A parameter, and where its value is in the stream `sql`.
+    Tag(u32, Option<Reference>),
 }
 
 /// The next event, or none in place of a time; `None` at the end.
@@ -180,10 +180,10 @@ fn next(scan: &mut Scan<'_>, time_ms: &mut i64) -> Option<Option<Step>> {
             let number = scan.varint()?;
             if kind & 1 == 0 {
                 scan.up_to(2 * number as usize);
-            } else {
-                scan.varint()?;
+                return Some(Some(Step::Tag(param, None)));
             }
-            Step::Tag(param)
+            let at = Reference { file: number, offset: scan.varint()? };
+            Step::Tag(param, (kind == 3).then_some(at))
         }
     }))
 }

@@ -4,6 +4,7 @@
 
 mod kept;
 mod pauses;
+mod statements;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use self::kept::Step;
 pub(crate) use self::kept::{Kept, PodBytes};
 pub(crate) use self::pauses::Pauses;
+use self::statements::{Statements, Values};
 use super::accounting::{method_name, method_part, nameless};
 use super::pending::PendingCall;
 use super::thread::Thread;
@@ -23,7 +25,7 @@ use crate::model::{HeapSize, Stamp, TreeRules};
 use crate::sources::profiler::dictionary::Dictionary;
 use crate::sources::profiler::limits::{PATIENCE, TREE_CALLS};
 use crate::sources::profiler::metrics::{self as m, ns};
-use crate::sources::profiler::streams::record::{Call, Pointer};
+use crate::sources::profiler::streams::record::{BigValue, Call, Pointer, Reference};
 
 /// Nodes that took less are not shown: times are in milliseconds.
 const LEAST: i64 = 1_000_000;
@@ -60,6 +62,7 @@ pub(crate) struct Trees {
     roots: Vec<Root>,
     /// Slow calls without a root yet, and when they came: agents flush the trace first, but for what is open then.
     calls: VecDeque<(Duration, PendingCall)>,
+    values: Values,
 }
 
 impl HeapSize for Trees {
@@ -68,7 +71,10 @@ impl HeapSize for Trees {
         let call = |root: &Root| root.call.as_ref().map_or(0, HeapSize::heap_size);
         let calls = self.calls.iter().map(|(_, call)| call.heap_size());
         let roots = self.roots.iter().map(call);
-        self.roots.heap_size() + self.calls.heap_size() + roots.chain(calls).sum::<usize>()
+        self.roots.heap_size()
+            + self.calls.heap_size()
+            + self.values.heap_size()
+            + roots.chain(calls).sum::<usize>()
     }
 }
 
@@ -90,6 +96,14 @@ impl Trees {
             service: None,
             roots: Vec::new(),
             calls: VecDeque::new(),
+            values: Values::default(),
+        }
+    }
+
+    /// A value of the stream `sql`.
+    pub(crate) fn sql(&mut self, value: &BigValue<'_>) {
+        if self.on {
+            self.values.push(value);
         }
     }
 
@@ -106,6 +120,9 @@ impl Trees {
         self.on = self.service.is_some() && (self.rules.always || peer.is_watched(m::TREE));
         let least = self.rules.least.as_millis();
         self.least_ms = if self.on { i64::try_from(least).unwrap_or(i64::MAX) } else { i64::MAX };
+        if before && !self.on {
+            self.values.clear();
+        }
         before && !self.on
     }
 
@@ -197,7 +214,7 @@ impl Trees {
             return;
         }
         self.prune();
-        let size = self.rules.size;
+        let (size, values) = (self.rules.size, &self.values);
         self.roots.retain(|root| {
             if !end && now < root.ticket.decided() {
                 return true;
@@ -221,7 +238,8 @@ impl Trees {
                 peer.record(m::TREE, Stamp::from_millis(root.begin_ms), POINT, |record| {
                     record.text(m::P_TREE, &text.text);
                     record.number(m::P_NODES, text.nodes as u64);
-                    record.positive(m::P_STATEMENTS, statements);
+                    record.positive(m::P_STATEMENTS, statements.count);
+                    record.text(m::P_SQL, &statements.text(values));
                     root.describe(record, pauses, words);
                 });
             }
@@ -233,40 +251,55 @@ impl Trees {
     }
 }
 
+/// A method that is not over.
+struct Open {
+    node: u32,
+    /// The nearest node that is not folded.
+    known: u32,
+    begin: i64,
+    /// Its statement.
+    sql: Option<Reference>,
+}
+
 impl Root {
-    /// The tree, and the number of statements.
-    fn tree(&self, pauses: &Pauses, words: &Dictionary) -> (PathTree, u64) {
+    /// The tree, and the statements.
+    fn tree(&self, pauses: &Pauses, words: &Dictionary) -> (PathTree, Statements) {
         let mut tree = PathTree::new(self.method);
-        let mut statements = 0;
-        // Node, the nearest node that is not folded, and begin.
-        let mut open = vec![(0, 0, self.begin_ms)];
-        let exit = |tree: &mut PathTree, open: &mut Vec<(u32, u32, i64)>, at_ms: i64| {
-            let Some((node, known, begin)) = open.pop() else { return };
-            let took = at_ms.wrapping_sub(begin).saturating_mul(LEAST);
-            if node != FOLDED {
-                tree.add(node, took, pauses.within(begin, at_ms).saturating_mul(LEAST), 1);
-            } else if open.last().is_some_and(|(outer, ..)| *outer != FOLDED) {
-                tree.fold(known, took, 1);
-            }
-        };
+        let mut statements = Statements::default();
+        let mut open = vec![Open { node: 0, known: 0, begin: self.begin_ms, sql: None }];
+        let exit =
+            |tree: &mut PathTree, open: &mut Vec<Open>, sqls: &mut Statements, at_ms: i64| {
+                let Some(Open { node, known, begin, sql }) = open.pop() else { return };
+                let took = at_ms.wrapping_sub(begin);
+                sql.into_iter().for_each(|sql| sqls.took(sql, took));
+                let took = took.saturating_mul(LEAST);
+                if node != FOLDED {
+                    tree.add(node, took, pauses.within(begin, at_ms).saturating_mul(LEAST), 1);
+                } else if open.last().is_some_and(|outer| outer.node != FOLDED) {
+                    tree.fold(known, took, 1);
+                }
+            };
         let last_ms = self.events.read(self.begin_ms, |at_ms, step| match step {
             Step::Enter(method) => {
-                let (outer, known, _) = open.last().copied().unwrap_or((FOLDED, 0, 0));
+                let (outer, known) = open.last().map_or((FOLDED, 0), |o| (o.node, o.known));
                 let node = if outer == FOLDED { FOLDED } else { tree.child(outer, method) };
-                open.push((node, if node == FOLDED { known } else { node }, at_ms));
+                let known = if node == FOLDED { known } else { node };
+                open.push(Open { node, known, begin: at_ms, sql: None });
             }
-            Step::Exit if open.len() > 1 => exit(&mut tree, &mut open, at_ms),
+            Step::Exit if open.len() > 1 => exit(&mut tree, &mut open, &mut statements, at_ms),
             Step::Exit => {}
-            Step::Tag(param) => {
-                statements += u64::from(words.get(param).is_some_and(|word| &**word == SQL));
+            Step::Tag(param, at) if words.get(param).is_some_and(|word| &**word == SQL) => {
+                statements.add(at);
+                open.last_mut().into_iter().for_each(|open| open.sql = at.or(open.sql));
             }
+            Step::Tag(..) => {}
         });
         // Methods that are not over took until then; of what came behind nothing is known.
         let known_ms = if self.events.partial { last_ms } else { self.end_ms };
         while open.len() > 1 {
-            exit(&mut tree, &mut open, known_ms);
+            exit(&mut tree, &mut open, &mut statements, known_ms);
         }
-        exit(&mut tree, &mut open, self.end_ms);
+        exit(&mut tree, &mut open, &mut statements, self.end_ms);
         let unknown = self.end_ms.saturating_sub(known_ms);
         if unknown > 0 {
             tree.fold(0, unknown.saturating_mul(LEAST), 0);
