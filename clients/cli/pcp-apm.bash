@@ -74,7 +74,7 @@ _pcp_apm()
 	traces) options+=" --json --rows --interval --failed" ;;
 	trace) options+=" --json --interval" ;;
 	events) options+=" --rows --filter --follow --interval" ;;
-	export) options+=" --otlp --perfetto --chrome --pprof --speedscope --total --lines --follow --interval --filter --trace --service --all --json --header --compression --shift --config --state --check" ;;
+	export) options+=" --otlp --perfetto --chrome --pprof --speedscope --total --counters --lines --follow --interval --filter --trace --service --all --json --header --compression --shift --config --state --check" ;;
 	top) options+=" --interval" ;;
 	page) options+=" --json --proxy" ;;
 	esac

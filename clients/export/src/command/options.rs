@@ -256,6 +256,10 @@ impl Options {
             !self.counters.is_empty() && (!drawn || self.lines.is_some()),
             "--counters works with --perfetto and --chrome, of PCP",
         )?;
+        all(
+            self.shift && drawn && self.otlp.is_empty(),
+            "--shift is for receivers of OTLP: viewers show any time",
+        )?;
         let urls = self.perfetto.iter().chain(&self.chrome).any(|to| is_url(to));
         all(urls, "--perfetto and --chrome take files")
     }
@@ -336,6 +340,7 @@ mod tests {
             &["--pprof", "a", "zorka"],
             &["--speedscope", "http://a"],
             &["--counters", "a.b", "--otlp", "a"],
+            &["-a", "x", "--shift", "--perfetto", "a"],
             &["--pprof", "a", "-a", "x", "--total"],
             &["--header", "x"],
             &["--unknown"],
