@@ -54,8 +54,8 @@ fn the_text_has_parents_first_and_the_largest_child_first() {
 fn the_smallest_are_folded_until_the_text_fits() {
     let mut tree = PathTree::new(0);
     let mut total = 0;
-    for method in 1..1000_i64 {
-        let node = tree.child(0, method as u32);
+    for number in 1..1000_u32 {
+        let (node, method) = (tree.child(0, number), i64::from(number));
         let below = tree.child(node, 7);
         tree.add(node, 2 * method * MS, 0, 1);
         tree.add(below, method * MS, 0, 1);
