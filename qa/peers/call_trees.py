@@ -10,7 +10,7 @@ from pcp_apm import call_tree as C
 from pcp_apm.table import width
 
 MS = 10**6
-# The call of 94 s of specs/call-tree.md, abridged.
+# The call of 94 s with which a real service started, abridged.
 MAIN = ("0,93906000,55391000,31790000,1,UiServiceApplication.main 1,20804000,81000,7860000,1,CassandraConfig.cassandraTemplate 2,20677000,19564000,7860000,2,DefaultListableBeanFactory.getBean "
         "3,713000,713000,0,40,ClassLoader.getResource 3,400000,400000,0,3,Class.forName 2,40000,40000,0,1,Cluster.connect 2,6000,6000,0,9,Cluster.close "
         "1,8136000,8136000,5382000,9,FutureTask.awaitDone 1,2034000,1706000,228000,340,ClassLoader.getResource 2,328000,328000,0,1,Jar.open 1,7541000,,,,others")

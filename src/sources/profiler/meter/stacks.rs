@@ -29,8 +29,10 @@ const THREADS: usize = 1024;
 const LOOK_AGAIN: u32 = 64;
 /// Seconds before the deferred time of an unfinished root counts.
 const ROUNDS: u8 = 10;
-/// A thread that gets events of its stack.
-struct Steps<'a> {
+
+/// A thread that gets events of its stack. `KEEP`: they are kept for trees, for which there is code of its own, so that they
+/// cost nothing while nobody reads them.
+struct Steps<'a, const KEEP: bool> {
     thread: &'a mut Thread,
     times: &'a mut StackTimes,
     ends: &'a mut RootEnds,
@@ -39,22 +41,38 @@ struct Steps<'a> {
     read: Read<'a>,
 }
 
-impl StepVisitor for Steps<'_> {
+impl<const KEEP: bool> Steps<'_, KEEP> {
+    /// An event that was read alone.
     #[inline]
+    fn step(&mut self, event: &TraceEvent<'_>) {
+        self.time(event.time_ms);
+        match event.kind {
+            TraceKind::Enter { method } => {
+                self.enter(method, EventPlace { index: event.index, left: 0 });
+            }
+            TraceKind::Exit => self.exit(0),
+            TraceKind::Tag { param, .. } => self.tag(param),
+        }
+    }
+}
+
+impl<const KEEP: bool> StepVisitor for Steps<'_, KEEP> {
+    #[inline(always)]
     fn time(&mut self, time_ms: i64) {
         self.thread.pass(time_ms);
     }
 
     #[inline(always)]
     fn enter(&mut self, method: u32, at: EventPlace) {
-        if self.thread.enter(method) && self.trees.on {
+        if self.thread.enter(method) && KEEP {
             self.thread.keep(self.block, at);
         }
     }
 
     #[inline(always)]
     fn exit(&mut self, left: usize) {
-        if self.thread.exit(self.times, self.ends, self.trees.least_ms) {
+        let least_ms = if KEEP { self.trees.least_ms } else { i64::MAX };
+        if self.thread.exit(self.times, self.ends, least_ms) {
             self.thread.offer(self.trees, self.read, left);
         }
     }
@@ -99,11 +117,20 @@ impl Stacks {
     /// Adds events of a block. `false`: there is no room for its thread, and none was read.
     #[inline]
     pub(crate) fn short_events(&mut self, block: &Block, events: &mut ShortEvents<'_>) -> bool {
-        let Some(mut steps) = self.steps(block) else { return false };
-        let read = Read { events: events.rest(), base_ms: events.time_ms() };
-        if steps.trees.on {
-            steps.thread.from = read.events.len();
+        if self.trees.on {
+            return self.kept_events(block, events);
         }
+        let Some(mut steps) = self.steps::<false>(block) else { return false };
+        events.read(&mut steps);
+        true
+    }
+
+    /// The same while somebody reads trees.
+    #[inline(never)]
+    fn kept_events(&mut self, block: &Block, events: &mut ShortEvents<'_>) -> bool {
+        let Some(mut steps) = self.steps::<true>(block) else { return false };
+        let read = Read { events: events.rest(), base_ms: events.time_ms() };
+        steps.thread.from = read.events.len();
         steps.read = read;
         events.read(&mut steps);
         if steps.thread.kept.on {
@@ -115,16 +142,20 @@ impl Stacks {
 
     /// Adds an event of a block, if there is room for its thread.
     pub(crate) fn event(&mut self, block: &Block, event: &TraceEvent<'_>) {
-        let Some(mut steps) = self.steps(block) else { return };
-        let kept = steps.thread.kept.on;
-        steps.time(event.time_ms);
-        match event.kind {
-            TraceKind::Enter { method } => {
-                steps.enter(method, EventPlace { index: event.index, left: 0 })
-            }
-            TraceKind::Exit => steps.exit(0),
-            TraceKind::Tag { param, .. } => steps.tag(param),
+        if self.trees.on {
+            return self.kept_event(block, event);
         }
+        if let Some(mut steps) = self.steps::<false>(block) {
+            steps.step(event);
+        }
+    }
+
+    /// The same while somebody reads trees.
+    #[inline(never)]
+    fn kept_event(&mut self, block: &Block, event: &TraceEvent<'_>) {
+        let Some(mut steps) = self.steps::<true>(block) else { return };
+        let kept = steps.thread.kept.on;
+        steps.step(event);
         let Steps { thread, trees, .. } = steps;
         // The ENTER and the EXIT of a root are not kept.
         let is_root = thread.entered == 1 && matches!(event.kind, TraceKind::Enter { .. });
@@ -142,7 +173,7 @@ impl Stacks {
 
     /// A thread; `None` if it is new and all threads are within methods.
     #[inline(always)]
-    fn steps<'a>(&'a mut self, block: &'a Block) -> Option<Steps<'a>> {
+    fn steps<'a, const KEEP: bool>(&'a mut self, block: &'a Block) -> Option<Steps<'a, KEEP>> {
         let is_current = self.threads.get(self.current).is_some_and(|t| t.id == block.thread);
         if !is_current && !self.change_thread(block.thread) {
             return None;
