@@ -427,23 +427,12 @@ listed! {
         what: "the tree of methods of one slow span",
         help: "Of the slowest spans of each service in 30 s that are within no other span of their body ([trees] in the configuration); the records come \
                when these are over. The time is that of the span's start. The first parameter, parent, is the id of the span, which span has too: a tree is a child of its span. The parameter \
-               tree has the nodes, parted by blanks, each parent before its children, those with most time first: \
-               DEPTH,TOTAL,SELF,,EXECUTIONS,CLASS.METHOD, times in microseconds. SELF can be below 0 by ticks of the agent's clock. A node with the \
-               name others sums up what is too small to be shown, and spans that were sent alone. Trees are made only while somebody reads them, as records or as a table.",
+               tree has the nodes, parted by blanks, each parent before its children, those with most time first: DEPTH,TOTAL,SELF,,EXECUTIONS,CLASS.METHOD, times in microseconds. SELF can be below 0 by ticks of the agent's clock. A node with the name others sums up what is too small to be shown, and spans that were sent alone. Trees are made only while somebody reads them, as records or as a table.",
         table: EventTable {
             columns: &[
-                ("agent", Peer),
-                ("duration_ms", Milliseconds(P_DURATION)),
-                ("service", Param(P_SERVICE)),
-                ("type", Param(P_TYPE)),
-                ("method", Param(P_METHOD)),
-                ("status", Status(P_ERROR)),
-                ("nodes", Param(P_NODES)),
-                ("calls", Param(P_CALLS)),
-                ("trace", Param(P_TRACE)),
-                ("span", Param(P_SPAN)),
-                ("tree", Long(P_TREE)),
-                ("fields", Others(0)),
+                ("agent", Peer), ("duration_ms", Milliseconds(P_DURATION)), ("service", Param(P_SERVICE)), ("type", Param(P_TYPE)),
+                ("method", Param(P_METHOD)), ("status", Status(P_ERROR)), ("nodes", Param(P_NODES)), ("calls", Param(P_CALLS)),
+                ("trace", Param(P_TRACE)), ("span", Param(P_SPAN)), ("tree", Long(P_TREE)), ("fields", Others(0)),
             ],
             duration: Some(P_DURATION),
         },
