@@ -97,19 +97,19 @@ impl TextWriter<'_> {
     /// }
     /// assert_eq!(batch.text_writer().text(), r#"a=1 b="x \"y\"" c="""#);
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn pair<R>(
         &mut self,
         name: impl FnOnce(&mut TextWriter<'_>),
         value: impl FnOnce(&mut TextWriter<'_>) -> R,
     ) -> R {
         if !self.is_empty() {
-            self.push(" ");
+            self.bytes.push(b' ');
         }
         let from = self.bytes.len();
         name(&mut TextWriter { bytes: self.bytes, from });
         self.quote(from - self.from);
-        self.push("=");
+        self.bytes.push(b'=');
         let from = self.bytes.len();
         let written = value(&mut TextWriter { bytes: self.bytes, from });
         self.quote(from - self.from);
@@ -118,7 +118,7 @@ impl TextWriter<'_> {
 
     /// Puts what follows byte offset `at` into double quotes, unless it is bare: not empty and without blanks, control
     /// characters of ASCII, `"` and `=`.
-    #[inline]
+    #[inline(always)]
     pub fn quote(&mut self, at: usize) {
         if !is_bare(self.as_bytes().get(at..).unwrap_or_default()) {
             self.enclose(at);
@@ -218,7 +218,7 @@ impl Batch {
 }
 
 /// Whether a text needs no quotes: eight bytes at a time, since each parameter of each record is looked at.
-#[inline]
+#[inline(always)]
 fn is_bare(text: &[u8]) -> bool {
     const fn each(byte: u8) -> u64 {
         u64::from_ne_bytes([byte; 8])
