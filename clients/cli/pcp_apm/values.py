@@ -125,6 +125,9 @@ class Reader:
         ask = pmapi.LIBPCP.pmGetInDomArchive if self.archive else pmapi.LIBPCP.pmGetInDom
         instances, names = ctypes.POINTER(ctypes.c_int)(), ctypes.POINTER(ctypes.c_char_p)()
         number = ask(desc.contents.indom, ctypes.byref(instances), ctypes.byref(names))
+        if number == c.PM_ERR_INDOM_LOG:
+            # None has come while it was logged.
+            return {}
         if number < 0:
             raise pmapi.pmErr(number)
         found = {instances[n]: names[n].decode("utf-8", "replace") for n in range(number)}
