@@ -139,7 +139,8 @@ def send(path):
             known.append(row(trace, "shop/print", "POST /print", (start + 2) * 10**6, ms * 10**6, n % 20 == 8, seen=False))
         truth.append(known)
     # Behind all calls: those that took long wait for no other.
-    pod.pause(1)
+    if "PAUSED" in os.environ:
+        pod.pause(1)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(truth, file)
     print("sent", sum(map(len, truth)), "spans of", len(truth), "traces", flush=True)
