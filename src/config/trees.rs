@@ -6,7 +6,7 @@ use super::units::{bytes, count, short_period};
 use crate::model::TreeRules;
 
 crate::section! {
-    /// `[trees]`: trees of methods of the slowest calls, `apm.profiler.event.tree` and `apm.zorka.event.tree`.
+    /// `[trees]`: the trees of methods of the slowest calls, in event records of the kinds `tree`.
     Trees;
 
     /// Calls of a service in 30 s that have a tree of their methods: the slowest.

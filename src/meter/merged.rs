@@ -1,19 +1,16 @@
 //! Percentiles over all peers of a service. Percentiles of peers cannot be added, so the durations
 //! of all are in common histograms, one [`MergedLatency`] for each service of a source.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use super::services::Services;
 use super::window::Window;
 use crate::contract::Peer;
 use crate::model::{Charge, HeapSize, Memory, Purpose, RowItem};
 
-/// Services of one source with percentiles: as many as a source has peers unless configured. A
-/// service without connected peers is none of them.
-const SERVICES: usize = 2048;
 /// Least time between two reports of one service, however many peers report to it: they tick every
 /// second, not all at once.
 const PACE: Duration = Duration::from_millis(900);
@@ -22,8 +19,7 @@ const PACE: Duration = Duration::from_millis(900);
 #[derive(Debug)]
 pub struct MergedLatencies {
     memory: Arc<Memory>,
-    /// By name. A service goes when its last peer drops it.
-    services: Mutex<HashMap<Box<str>, Weak<MergedLatency>>>,
+    services: Services<MergedLatency>,
 }
 
 /// The durations of all peers of one service in the last minute, in the unit of the peers'.
@@ -46,28 +42,18 @@ impl MergedLatencies {
     /// No services yet. Their histograms are charged to `memory`.
     #[must_use]
     pub fn new(memory: &Arc<Memory>) -> Self {
-        Self { memory: Arc::clone(memory), services: Mutex::default() }
+        Self { memory: Arc::clone(memory), services: Services::default() }
     }
 
     /// The service of this name; `None`: there are too many services.
     pub fn of(&self, name: &str) -> Option<Arc<MergedLatency>> {
-        let mut services = lock(&self.services);
-        if let Some(known) = services.get(name).and_then(Weak::upgrade) {
-            return Some(known);
-        }
-        if services.len() >= SERVICES {
-            services.retain(|_, service| service.strong_count() > 0);
-        }
-        if services.len() >= SERVICES {
-            return None;
-        }
-        let new = Arc::new(MergedLatency(Mutex::new(Shared {
-            window: Window::default(),
-            charge: Charge::new(Arc::clone(&self.memory), Purpose::Definitions),
-            next: Duration::ZERO,
-        })));
-        services.insert(name.into(), Arc::downgrade(&new));
-        Some(new)
+        self.services.of(name, || {
+            MergedLatency(Mutex::new(Shared {
+                window: Window::default(),
+                charge: Charge::new(Arc::clone(&self.memory), Purpose::Definitions),
+                next: Duration::ZERO,
+            }))
+        })
     }
 }
 
@@ -109,6 +95,7 @@ impl MergedLatency {
 
 #[cfg(test)]
 mod tests {
+    use super::super::services::SERVICES;
     use super::*;
     use crate::catalogue::{InDomDef, SourceTable};
     use crate::contract::Recorded;
@@ -206,7 +193,7 @@ mod tests {
         drop((kept, again));
         assert_eq!(memory.held(Purpose::Definitions), 0);
         assert!(services.of("one more").is_some());
-        assert_eq!(lock(&services.services).len(), 1);
+        assert_eq!(services.services.len(), 1);
         let fresh = services.of("7").expect("room");
         assert_eq!(reported(&fresh, 1), None);
     }

@@ -7,6 +7,7 @@ mod folded;
 mod latency;
 mod merged;
 mod path_tree;
+mod services;
 mod slow_calls;
 mod stack_times;
 mod window;

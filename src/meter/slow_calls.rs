@@ -1,19 +1,18 @@
 //! Which calls of a service are the slowest of a window of time, whichever of its peers has them, and the memory
 //! of what waits for the end of the window.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use super::services::Services;
 use crate::model::{Memory, Purpose, TreeRules};
 
 /// A window of time.
 const WINDOW: Duration = Duration::from_secs(30);
 /// Windows that are remembered: a call is decided at the latest when the window behind its own ends.
 const WINDOWS: usize = 3;
-/// Services of one source, as many as have percentiles.
-const SERVICES: usize = 2048;
 /// Bytes that wait in one source.
 const ALL: usize = 16 << 20;
 
@@ -24,8 +23,7 @@ pub struct SlowCalls {
     memory: Arc<Memory>,
     /// Charged bytes.
     bytes: AtomicUsize,
-    /// By name. A service goes when its last peer drops it.
-    services: Mutex<HashMap<Box<str>, Weak<SlowService>>>,
+    services: Services<SlowService>,
 }
 
 /// The slowest calls of one service.
@@ -54,10 +52,6 @@ impl Ticket {
     }
 }
 
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl SlowCalls {
     /// No services yet; what waits is charged to `memory`.
     #[must_use]
@@ -66,7 +60,7 @@ impl SlowCalls {
             rules: RwLock::default(),
             memory: Arc::clone(memory),
             bytes: AtomicUsize::new(0),
-            services: Mutex::default(),
+            services: Services::default(),
         }
     }
 
@@ -84,19 +78,7 @@ impl SlowCalls {
     /// The service of this name; `None`: there are too many services.
     #[must_use]
     pub fn of(&self, name: &str) -> Option<Arc<SlowService>> {
-        let mut services = lock(&self.services);
-        if let Some(known) = services.get(name).and_then(Weak::upgrade) {
-            return Some(known);
-        }
-        if services.len() >= SERVICES {
-            services.retain(|_, service| service.strong_count() > 0);
-        }
-        if services.len() >= SERVICES {
-            return None;
-        }
-        let new = Arc::new(SlowService::default());
-        services.insert(name.into(), Arc::downgrade(&new));
-        Some(new)
+        self.services.of(name, SlowService::default)
     }
 
     /// Charges bytes of a peer that then has `holds`; `false`: there is no room.
@@ -118,10 +100,14 @@ impl SlowCalls {
 }
 
 impl SlowService {
+    fn windows(&self) -> MutexGuard<'_, Windows> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A call has ended; `None`: as many of its window took as long.
     pub fn offer(&self, now: Duration, duration: u64, count: usize) -> Option<Ticket> {
         let window = now.as_secs() / WINDOW.as_secs();
-        let Windows { windows, next } = &mut *lock(&self.0);
+        let Windows { windows, next } = &mut *self.windows();
         // Peers have the time of their last turn, which may be of the window before.
         if windows.iter().all(|(of, _)| *of < window) {
             windows.push_back((window, Vec::new()));
@@ -149,7 +135,7 @@ impl SlowService {
     /// No slower call has taken its place.
     #[must_use]
     pub fn holds(&self, ticket: Ticket) -> bool {
-        let windows = &lock(&self.0).windows;
+        let windows = &self.windows().windows;
         let of = windows.iter().find(|(window, _)| *window == ticket.window);
         of.is_some_and(|(_, slowest)| slowest.iter().any(|(_, number)| *number == ticket.number))
     }
@@ -157,6 +143,7 @@ impl SlowService {
 
 #[cfg(test)]
 mod tests {
+    use super::super::services::SERVICES;
     use super::*;
 
     fn at(seconds: u64) -> Duration {
