@@ -227,7 +227,8 @@ impl Machine for PauseReader {
         };
         let mut token = *scan;
         while let (Some(distance), Some(duration_ms)) = (token.varint(), token.varint()) {
-            end_ms = end_ms.wrapping_add(distance.into());
+            // Negative when the clock was set back.
+            end_ms = end_ms.wrapping_add(distance.cast_signed().into());
             out.observer.pause(&Pause { end_ms, duration_ms });
             *scan = token;
         }
