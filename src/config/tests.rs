@@ -72,6 +72,7 @@ fn errors_name_the_place_and_what_is_allowed() {
         ),
         ("[events.demo]\nallow = 1", &["line 2, column 1", "unknown field `allow`"]),
         ("[access]\nallow_hosts = ['x']", &["line 2, column 15"]),
+        ("[trees]\ncount = 101", &["line 2", "between 1 and 100"]),
         ("events = 1", &["line 1, column 10", "expected a table"]),
         ("[limits]\nstale = '5 fortnights'", &["line 2", "10s", "min"]),
         ("[log]\nlevel = 'loud'", &["error", "warn", "info", "debug", "trace"]),

@@ -10,8 +10,8 @@ crate::section! {
     Trees;
 
     /// Calls of a service in 30 s that have a tree of their methods: the slowest.
-    #[serde(deserialize_with = "count::<_, 1, 1000>")]
-    count: u64 = 10, "10", "1 to 1000";
+    #[serde(deserialize_with = "count::<_, 1, 100>")]
+    count: u64 = 10, "10", "1 to 100";
 
     /// A call that took less has no tree.
     #[serde(deserialize_with = "short_period::<_, 1, 3_600_000>")]

@@ -107,11 +107,6 @@ impl PathTree {
         }
     }
 
-    /// Methods of its nodes.
-    pub fn methods(&self) -> impl Iterator<Item = u32> {
-        self.nodes.iter().map(|node| node.method)
-    }
-
     /// The text in at most `size` bytes: nodes with less than `least` nanoseconds, and as many of the smallest
     /// as do not fit, are in the `others` of their parents. `stops`: it is known when the program stood still.
     /// `name`: `package.Class.method` of a method.

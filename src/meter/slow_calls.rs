@@ -11,7 +11,8 @@ use crate::model::{Memory, Purpose, TreeRules};
 
 /// A window of time.
 const WINDOW: Duration = Duration::from_secs(30);
-/// Windows that are remembered: a call is decided at the latest when the window behind its own ends.
+/// Windows that are remembered: a call is decided at the latest when the window behind its own ends. Their calls are
+/// not charged: 16 bytes each of at most 100 in a window (`[trees]`).
 const WINDOWS: usize = 3;
 /// Bytes that wait in one source.
 const ALL: usize = 16 << 20;
@@ -132,6 +133,19 @@ impl SlowService {
         Some(Ticket { window, number: *next })
     }
 
+    /// Whether a call that ends now could be among the slowest.
+    #[must_use]
+    pub fn wants(&self, now: Duration, duration: u64, count: usize) -> bool {
+        let window = now.as_secs() / WINDOW.as_secs();
+        let windows = &self.windows().windows;
+        match windows.iter().find(|(of, _)| *of == window) {
+            Some((_, slowest)) => {
+                slowest.len() < count || slowest.iter().any(|(took, _)| *took < duration)
+            }
+            None => windows.iter().all(|(of, _)| *of < window),
+        }
+    }
+
     /// No slower call has taken its place.
     #[must_use]
     pub fn holds(&self, ticket: Ticket) -> bool {
@@ -169,6 +183,11 @@ mod tests {
             held
         };
         assert_eq!(held(&tickets), [997, 998, 999]);
+        let wants = |second, duration| service.wants(at(second), duration, 3);
+        assert_eq!(
+            [wants(29, 997), wants(29, 998), wants(30, 1), wants(59, 1)],
+            [false, true, true, true]
+        );
         assert_eq!(offer(29, 997), None, "as long as another one");
         let next = offer(30, 1).expect("a window of its own");
         assert_eq!(next.decided(), at(60));
@@ -177,6 +196,7 @@ mod tests {
         assert!(service.holds(late) && held(&tickets).len() == 2);
         (2..5).for_each(|window| assert!(offer(30 * window, 1).is_some()));
         assert!(held(&tickets).is_empty() && !service.holds(next), "decided long ago");
+        assert!(!wants(29, 9999) && !wants(59, 9999));
     }
 
     #[test]

@@ -25,7 +25,7 @@ const PARAMETERS: usize = 4096;
 /// Encodes the records of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct CallRecords {
-    roles: ParamRoles,
+    pub(super) roles: ParamRoles,
     /// A value that is not short and ASCII.
     value: String,
     /// Made for the first record.

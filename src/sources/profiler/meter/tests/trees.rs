@@ -6,6 +6,7 @@ use crate::sources::profiler::Profiler;
 use crate::sources::profiler::dictionary::Text;
 use crate::sources::profiler::dictionary::shared::Interner;
 use crate::sources::profiler::limits::{TREE_PEER, TREE_ROOT};
+use crate::sources::profiler::meter::roles::ParamRoles;
 use crate::sources::profiler::meter::stacks::Stacks;
 use crate::sources::profiler::streams::record::{
     BigValue, Block, Pause, Reference, TagValue, TraceEvent, TraceKind,
@@ -15,6 +16,7 @@ use crate::sources::profiler::streams::record::{
 struct Pod {
     stacks: Stacks,
     pauses: Pauses,
+    roles: ParamRoles,
     words: Dictionary,
     seen: Recorded,
     now: Duration,
@@ -38,6 +40,7 @@ impl Service {
         let mut pod = Pod {
             stacks: Stacks::new(Trees::new(Arc::clone(&self.slow))),
             pauses: Pauses::default(),
+            roles: ParamRoles::default(),
             words: Dictionary::new(Arc::new(Interner::new(1 << 20))),
             seen: Recorded::new(&Profiler::TABLE),
             now: Duration::ZERO,
@@ -99,8 +102,8 @@ impl Pod {
     fn second(&mut self, second: u64, end: bool) -> Vec<RecordedEvent> {
         self.now = Duration::from_secs(second);
         self.stacks.trees.now = self.now;
-        let Self { stacks, pauses, words, seen, now, .. } = self;
-        stacks.trees.report(*now, words, pauses, seen, end);
+        let Self { stacks, pauses, roles, words, seen, now, .. } = self;
+        stacks.trees.report(*now, (words, pauses, roles), seen, end);
         seen.flush();
         std::mem::take(&mut seen.log_mut().events)
     }
@@ -209,10 +212,59 @@ fn names_may_come_late_or_never() {
         pod.exit(7, 150);
         pod.call(index, 150);
     }
+    // A name within the tree.
+    pod.enter(7, 200, 0);
+    let index = pod.events;
+    pod.enter(7, 200, 12);
+    (0..2).for_each(|_| pod.exit(7, 400));
+    pod.call(index, 200);
     assert_eq!(pod.trees(30), [""; 0]);
     pod.word("void late.D.go() (D.java:1)");
     assert_eq!(pod.trees(39), ["0,150000,150000,0,1,D.go"]);
-    assert_eq!(pod.trees(40), ["0,150000,150000,0,1,#11"]);
+    assert_eq!(
+        pod.trees(40),
+        ["0,150000,150000,0,1,#11", "0,200000,0,0,1,C0.run 1,200000,200000,0,1,#12"]
+    );
+}
+
+#[test]
+fn calls_that_cannot_be_among_the_slowest_push_none_out() {
+    let service = Service::new(rules(1));
+    let mut pod = service.pod();
+    pod.pause(1_000_000, 6);
+    pod.root(7, 0, 500);
+    pod.enter(8, 0, 0);
+    pod.call(pod.events, 600);
+    (0..2 * TREE_CALLS as u32).for_each(|n| pod.call(1000 + n, 500));
+    assert_eq!(pod.stacks.trees.calls.len(), 1);
+    pod.exit(8, 600);
+    let records = pod.second(30, false);
+    assert_eq!((durations(&records), records[0].get("cpu")), (vec![600], Some("3000000")));
+}
+
+#[test]
+fn a_short_call_has_no_root_that_waits() {
+    let service = Service::new(rules(9));
+    let mut pod = service.pod();
+    pod.enter(7, 0, 0);
+    let index = pod.events;
+    pod.exit(7, 150);
+    pod.call(index, 99);
+    assert_eq!(pod.second(9, true)[0].get("cpu"), None);
+}
+
+#[test]
+fn a_call_has_one_trace_and_one_title() {
+    let service = Service::new(rules(9));
+    let mut pod = service.pod();
+    ["trace.id", "brave.trace_id", "call.red"].into_iter().for_each(|word| pod.word(word));
+    pod.root(7, 0, 150);
+    let own = pod.stacks.trees.roots[0].call.as_mut().expect("its call");
+    (own.params, own.text) = (vec![(10, 1), (11, 2), (12, 2)], "ab".into());
+    let records = pod.second(9, true);
+    let ids = records[0].params.iter().filter(|(name, _)| name == "trace.id");
+    assert_eq!(ids.map(|(_, value)| &**value).collect::<Vec<_>>(), ["a"]);
+    assert_eq!(records[0].get("error"), Some("1"));
 }
 
 #[test]

@@ -183,6 +183,15 @@ impl Kept {
         taken
     }
 
+    /// The methods that were entered.
+    pub(crate) fn methods(&self) -> impl Iterator<Item = u32> {
+        let (mut scan, mut time_ms) = (Scan::new(&self.bytes, 0), 0);
+        std::iter::from_fn(move || next(&mut scan, &mut time_ms)).filter_map(|event| match event {
+            Some(Step::Enter(method)) => Some(method),
+            _ => None,
+        })
+    }
+
     /// Reads the events. `begin_ms`: the time of the root's ENTER. Returns the time of the last one.
     pub(crate) fn read(&self, begin_ms: i64, mut step: impl FnMut(i64, Step)) -> i64 {
         let (mut scan, mut time_ms) = (Scan::new(&self.bytes, 0), begin_ms);

@@ -14,10 +14,11 @@ use self::kept::Step;
 pub(crate) use self::kept::{Kept, PodBytes};
 pub(crate) use self::pauses::Pauses;
 use self::statements::{Statements, Values};
-use super::accounting::{method_name, method_part, nameless};
+use super::accounting::{Marks, method_name, method_part, nameless};
 use super::pending::PendingCall;
+use super::roles::{ParamRole, ParamRoles, Reported};
 use super::thread::Thread;
-use crate::contract::{Peer, Record};
+use crate::contract::{ParamId, Peer, Record};
 use crate::events::Batch;
 use crate::events::flags::POINT;
 use crate::meter::{FOLDED, PathTree, SlowCalls, SlowService, Ticket};
@@ -171,24 +172,27 @@ impl Trees {
     /// The record of a call: it may be that of a root.
     #[inline]
     pub(crate) fn call(&mut self, call: &Call<'_>) {
-        if !self.roots.is_empty() || call.duration_ms >= self.least_ms.cast_unsigned() {
+        if call.duration_ms >= self.least_ms.cast_unsigned() {
             self.find_root(call);
         }
     }
 
     fn find_root(&mut self, call: &Call<'_>) {
-        let root = self.roots.iter_mut().find(|root| root.pointer == call.pointer);
-        let early = root.is_none() && call.duration_ms >= self.least_ms.cast_unsigned();
+        let Self { roots, calls, service, rules, now, .. } = self;
+        let root = roots.iter_mut().find(|root| root.pointer == call.pointer);
+        // Its root may still come.
+        let early = root.is_none()
+            && service.as_ref().is_some_and(|s| s.wants(*now, call.duration_ms, rules.count));
         let mut own = PendingCall::default();
         if let Some(root) = root.filter(|root| root.call.is_none()) {
             own.take(call);
             root.call = Some(Box::new(own));
         } else if early {
             own.take(call);
-            if self.calls.len() >= TREE_CALLS {
-                self.calls.pop_front();
+            if calls.len() >= TREE_CALLS {
+                calls.pop_front();
             }
-            self.calls.push_back((self.now, own));
+            calls.push_back((*now, own));
         }
     }
 
@@ -204,20 +208,18 @@ impl Trees {
     pub(crate) fn report(
         &mut self,
         now: Duration,
-        words: &Dictionary,
-        pauses: &Pauses,
+        known: (&Dictionary, &Pauses, &mut ParamRoles),
         peer: &mut Peer,
         end: bool,
     ) {
-        self.tell(now, words, pauses, peer, end);
+        self.tell(now, known, peer, end);
         self.bytes.settle();
     }
 
     fn tell(
         &mut self,
         now: Duration,
-        words: &Dictionary,
-        pauses: &Pauses,
+        (words, pauses, roles): (&Dictionary, &Pauses, &mut ParamRoles),
         peer: &mut Peer,
         end: bool,
     ) {
@@ -231,31 +233,24 @@ impl Trees {
             if !end && now < root.ticket.decided() {
                 return true;
             }
-            let waits = !end && now < root.until;
-            if waits
-                && !(root.call.as_ref().is_some_and(|call| call.is_named(words))
-                    && pauses.reach(root.end_ms))
-            {
+            if !end && now < root.until && !root.is_known(words, pauses) {
                 return true;
             }
             let (tree, statements) = root.tree(pauses, words);
-            let waits = waits && tree.methods().any(|method| words.get(method).is_none());
-            if !waits {
-                let text = tree.text(size, LEAST, true, |method| match words.get(method) {
-                    Some(word) => method_part(word).to_owned(),
-                    None => nameless(method),
-                });
-                peer.add(m::TREES, 1);
-                peer.add(m::TREES_PARTIAL, root.events.partial.into());
-                peer.record(m::TREE, Stamp::from_millis(root.begin_ms), POINT, |record| {
-                    record.text(m::P_TREE, &text.text);
-                    record.number(m::P_NODES, text.nodes as u64);
-                    record.positive(m::P_STATEMENTS, statements.count);
-                    record.text(m::P_SQL, &statements.text(values));
-                    root.describe(record, pauses, words);
-                });
-            }
-            waits
+            let text = tree.text(size, LEAST, true, |method| match words.get(method) {
+                Some(word) => method_part(word).to_owned(),
+                None => nameless(method),
+            });
+            peer.add(m::TREES, 1);
+            peer.add(m::TREES_PARTIAL, root.events.partial.into());
+            peer.record(m::TREE, Stamp::from_millis(root.begin_ms), POINT, |record| {
+                record.text(m::P_TREE, &text.text);
+                record.number(m::P_NODES, text.nodes as u64);
+                record.positive(m::P_STATEMENTS, statements.count);
+                record.text(m::P_SQL, &statements.text(values));
+                root.describe(record, pauses, words, roles);
+            });
+            false
         });
         if self.roots.is_empty() {
             self.roots = Vec::new();
@@ -274,6 +269,14 @@ struct Open {
 }
 
 impl Root {
+    /// Its own record, the pauses behind it and all names have come.
+    fn is_known(&self, words: &Dictionary, pauses: &Pauses) -> bool {
+        pauses.reach(self.end_ms)
+            && self.call.as_ref().is_some_and(|call| call.is_named(words))
+            && words.get(self.method).is_some()
+            && self.events.methods().all(|method| words.get(method).is_some())
+    }
+
     /// The tree, and the statements.
     fn tree(&self, pauses: &Pauses, words: &Dictionary) -> (PathTree, Statements) {
         let mut tree = PathTree::new(self.method);
@@ -320,7 +323,13 @@ impl Root {
     }
 
     /// Adds what a tree's record has of its call.
-    fn describe(&self, record: &mut Record<'_>, pauses: &Pauses, words: &Dictionary) {
+    fn describe(
+        &self,
+        record: &mut Record<'_>,
+        pauses: &Pauses,
+        words: &Dictionary,
+        roles: &mut ParamRoles,
+    ) {
         record.positive(m::P_PARTIAL, self.events.partial.into());
         let name = words.get(self.method).map_or_else(|| nameless(self.method), |w| method_name(w));
         record.text(m::P_METHOD, &name);
@@ -339,15 +348,14 @@ impl Root {
         record.positive(m::P_CPU, ns(call.cpu_ms));
         record.positive(m::P_WAIT, ns(call.wait_ms));
         record.positive(m::P_NESTED, call.calls.into());
+        record.positive(m::P_ERROR, Marks::of(call.method, own.ids(), words).error.into());
+        let mut reported = Reported::default();
         for (id, value) in own.params() {
-            let Some(word) = words.get(id) else { continue };
-            let known = m::KNOWN.iter().find(|(known, _)| *known == &**word).map(|(_, item)| *item);
-            match known {
-                Some(item) if [m::P_TITLE, m::P_TRACE_ID, m::P_REQUEST_ID].contains(&item) => {
-                    record.text(item, value);
-                }
-                _ if &**word == "call.red" => record.number(m::P_ERROR, 1),
-                _ => {}
+            if let ParamRole::Own(id @ ParamId::Item(item)) = roles.role(id, words)
+                && [m::P_TITLE, m::P_TRACE_ID, m::P_REQUEST_ID].contains(&item)
+                && reported.add(id)
+            {
+                record.text(item, value);
             }
         }
     }
