@@ -90,6 +90,8 @@ pub(crate) struct SpanRecords {
     /// Exceptions: record, position.
     exceptions: Vec<(u32, u32)>,
     name: String,
+    /// See [`Ids`].
+    hash: OnceCell<u64>,
 }
 
 crate::heap_size!(SpanRecords { shape, top, shown, exceptions, name });
@@ -106,12 +108,12 @@ impl SpanRecords {
         let exceptions = (0..).zip(&spans.body.exceptions);
         self.exceptions.extend(exceptions.map(|(at, exception)| (exception.record, at)));
         self.exceptions.sort_unstable();
-        let hash = OnceCell::new();
+        self.hash = OnceCell::new();
         for n in 0..self.shape.spans.len() {
-            self.span(spans, n, &hash, peer);
+            self.span(spans, n, peer);
         }
         for exception in &spans.body.exceptions {
-            self.exception(spans, exception, &hash, peer);
+            self.exception(spans, exception, peer);
         }
     }
 
@@ -123,8 +125,7 @@ impl SpanRecords {
         trees: &mut Trees,
         peer: &mut Peer,
     ) {
-        let Self { shape, name, .. } = self;
-        let hash = OnceCell::new();
+        let Self { shape, name, hash, .. } = self;
         for span in shape.spans.iter().filter(|span| span.outer == NONE) {
             let Some((record, begin)) = spans.at(span) else { continue };
             let Some(ticket) = trees.offer(now, record.duration) else { continue };
@@ -138,7 +139,7 @@ impl SpanRecords {
             let partial = record.flags & FLAG_OVERFLOW != 0;
             peer.add(m::TREES_PARTIAL, partial.into());
             let mut batch = Batch::default();
-            let id = Ids { spans, all: &shape.spans, hash: &hash }.of(span, begin);
+            let id = Ids { spans, all: &shape.spans, hash }.of(span, begin);
             batch.record(spans.time(&shape.spans, span), POINT | PARENT);
             let mut to = peer.newest(&mut batch);
             // It is a child of its span.
@@ -175,8 +176,8 @@ impl SpanRecords {
         }
     }
 
-    fn span(&mut self, spans: &Spans<'_>, n: usize, hash: &OnceCell<u64>, peer: &mut Peer) {
-        let Self { shape, top, shown, exceptions, name } = self;
+    fn span(&mut self, spans: &Spans<'_>, n: usize, peer: &mut Peer) {
+        let Self { shape, top, shown, exceptions, name, hash } = self;
         let Some(span) = shape.spans.get(n) else { return };
         let Some((record, begin)) = spans.at(span) else { return };
         let own = Ids { spans, all: &shape.spans, hash };
@@ -245,14 +246,8 @@ impl SpanRecords {
         });
     }
 
-    fn exception(
-        &mut self,
-        spans: &Spans<'_>,
-        exception: &Exception,
-        hash: &OnceCell<u64>,
-        peer: &mut Peer,
-    ) {
-        let Self { shape, name, .. } = self;
+    fn exception(&mut self, spans: &Spans<'_>, exception: &Exception, peer: &mut Peer) {
+        let Self { shape, name, hash, .. } = self;
         let Ok(found) = shape.reports.binary_search_by_key(&exception.record, |(of, _)| *of) else {
             return;
         };
