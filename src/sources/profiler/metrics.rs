@@ -63,7 +63,7 @@ peer_metrics! {
     TREES 44 "tree.kept" U64 Counter Count Cell "Records of event.tree" "Calls that were among the slowest of their service in a window of 30 s, while somebody read event.tree or with trees.always.";
     TREES_PARTIAL 45 "tree.partial" U64 Counter Count Cell "Trees that lack the end of their call" "Those of tree.kept of whose calls not all was kept: more than 64 KiB of the trace of one call, 1 MiB of the open calls of one pod, 16 MiB of all. What is not known is in others.";
     TREES_DROPPED 46 "tree.dropped" U64 Counter Count Cell "Trees that were not made" "Calls that were among the slowest when the agent began its dictionary anew, so that their methods had no names any more.";
-    SUSPENDED 47 "call.suspended" U64 Counter Nanoseconds Cell "Time of calls in which the JVM stood still" "The part of the durations of finished calls that pauses (apm.profiler.suspend) fell into: of several calls at once a pause counts in each. A pause is known with the next one, and counts then in the calls of the last minutes.";
+    SUSPENDED 47 "call.suspended" U64 Counter Nanoseconds Cell "Time of calls in which the JVM stood still" "The part of the durations of finished calls that pauses (apm.profiler.suspend) fell into: of several calls at once a pause counts in each. A pause is known with the next one, and counts then in the newest 4096 calls of the pod that ended behind the last known pause: of more, what the oldest would get is not counted; nor what calls below 100 ms would get of a pod that has been silent for 15 s, or calls from before its clock was set back. A pause that ends more than an hour in the future is in no call.";
 }
 
 /// Lower bounds of the duration buckets in ms, in steps of 1-2-5.
@@ -372,7 +372,7 @@ event_params! {
     P_OFFSET 29 "offset" U64 Bytes "bytes of the file before it";
     P_SUSPENDED 30 "suspended" U64 Nanoseconds "part of the call in which the JVM stood still";
     P_TREE 31 "tree" Text None "methods of the call: DEPTH,TOTAL,SELF,STOPPED,EXECUTIONS,CLASS.METHOD in us";
-    P_NODES 32 "nodes" U32 Count "nodes of the tree, those in others included";
+    P_NODES 32 "nodes" U32 Count "nodes of the tree, at most 512, those in others included";
     P_PARTIAL 33 "partial" U32 None "1: the end of the call is missing in the tree";
     P_STATEMENTS 34 "statements" U32 Count "SQL statements of the call";
     P_SQL 35 "sql" Text None "SQL statements of the call: EXECUTIONS,MICROSECONDS,TEXT, one a line";

@@ -474,7 +474,7 @@ event_params! {
     P_SIGNATURE 32 "signature" Text None "types of the method's arguments and result, as in class files";
     P_DIALECT 33 "dialect" Text None "what the agent speaks (apm.zorka.dialect)";
     P_TREE 34 "tree" Text None "methods of the span: DEPTH,TOTAL,SELF,,EXECUTIONS,CLASS.METHOD in us";
-    P_NODES 35 "nodes" U32 Count "nodes of the tree, those in others included";
+    P_NODES 35 "nodes" U32 Count "nodes of the tree, at most 512, those in others included";
     P_PARTIAL 36 "partial" U32 None "1: the agent has dropped records of the span";
 }
 
