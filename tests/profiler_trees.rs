@@ -37,7 +37,8 @@ fn records_for(requests: &[u8], piece: usize, rules: TreeRules, watched: bool) -
     let mut seen = Recorded::new(&Profiler::TABLE);
     (seen.log_mut().packs, seen.log_mut().watched) = (true, watched);
     let mut session = AgentSession::new("127.0.0.1:9".into(), Options::default(), shared);
-    let now = Now { monotonic: Duration::from_secs(7), ..Now::default() };
+    let wall = Stamp { sec: 1_900_000_000, nsec: 0 };
+    let now = Now { monotonic: Duration::from_secs(7), wall };
     let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
     for read in requests.chunks(piece) {
         input.extend_from_slice(read);

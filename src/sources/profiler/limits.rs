@@ -105,6 +105,11 @@ pub(super) const STATEMENT: usize = 4096;
 pub(super) const PAUSES: usize = 4096;
 /// Age of such a pause, in milliseconds.
 pub(super) const PAUSE_AGE_MS: i64 = 600_000;
+/// A pause that ends so long before the one before it, in milliseconds: the clock was set back.
+pub(super) const PAUSE_BACK_MS: i64 = 60_000;
+/// A pause that ends so far in the future, in milliseconds, is counted and falls into no call: no later one would.
+/// Clocks of pods differ by less.
+pub(super) const PAUSE_AHEAD_MS: i64 = 3_600_000;
 /// Methods of one pod without a name whose sums are kept; also pairs of method and parameter
 /// without a name.
 pub(super) const UNNAMED: usize = 4096;

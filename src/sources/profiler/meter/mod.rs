@@ -122,10 +122,6 @@ impl PodMetrics {
     /// Reports the sums of one read. `end`: the connection ends.
     pub(crate) fn report(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
         self.release_calls(now, words, peer, end);
-        let suspended_ms = self.pauses.settle();
-        if suspended_ms > 0 {
-            peer.add(m::SUSPENDED, ns(suspended_ms));
-        }
         if end {
             self.accounting.methods.expire(now.monotonic, true, peer);
         }
@@ -143,6 +139,14 @@ impl PodMetrics {
         }
     }
 
+    /// Counts pauses that have come behind their calls.
+    fn settle(&mut self, peer: &mut Peer) {
+        let suspended_ms = self.pauses.settle();
+        if suspended_ms > 0 {
+            peer.add(m::SUSPENDED, ns(suspended_ms));
+        }
+    }
+
     /// Bytes of open calls, which are charged to all connections together.
     pub(crate) fn shared(&self) -> usize {
         self.stacks.as_ref().map_or(0, |stacks| stacks.trees.charged())
@@ -152,7 +156,7 @@ impl PodMetrics {
     fn release_calls(&mut self, now: Now, words: &Dictionary, peer: &mut Peer, end: bool) {
         let Self { accounting, pending, records, loss_report, pauses, .. } = self;
         let is_known =
-            |entry: &PendingCall| entry.is_named(words) && pauses.are_known(&entry.numbers);
+            |entry: &PendingCall| pauses.are_known(&entry.numbers) && entry.is_named(words);
         pending.release(now.monotonic, end, is_known, |entry| {
             let call = &entry.call();
             let marks = Marks::of(call.method, entry.ids(), words);
@@ -176,9 +180,11 @@ impl PodMetrics {
         }
         self.accounting.methods.expire(now.monotonic, false, peer);
         self.report(now, words, peer, false);
+        self.settle(peer);
         if let Some(stacks) = &mut self.stacks {
             stacks.report(words, peer, false);
-            stacks.trees.report(now.monotonic, words, &self.pauses, peer, false);
+            let known = (words, &self.pauses, &mut self.records.roles);
+            stacks.trees.report(now.monotonic, known, peer, false);
             stacks.watch(peer);
         }
         self.accounting.show_percentiles(now, peer);
@@ -196,9 +202,11 @@ impl PodMetrics {
     /// The connection has ended.
     pub(crate) fn close(&mut self, now: Now, words: &Dictionary, peer: &mut Peer) {
         self.report(now, words, peer, true);
+        self.settle(peer);
         if let Some(stacks) = &mut self.stacks {
             stacks.report(words, peer, true);
-            stacks.trees.report(now.monotonic, words, &self.pauses, peer, true);
+            let known = (words, &self.pauses, &mut self.records.roles);
+            stacks.trees.report(now.monotonic, known, peer, true);
         }
         self.accounting.show_percentiles(now, peer);
     }
@@ -330,8 +338,10 @@ impl Observer for PodObserver<'_> {
     }
 
     fn pause(&mut self, pause: &Pause) {
-        self.pod.pauses.add(pause);
-        self.pod.pending.word();
+        if pause.end_ms <= self.now.wall.as_millis().saturating_add(limits::PAUSE_AHEAD_MS) {
+            self.pod.pauses.add(pause);
+            self.pod.pending.news();
+        }
         let took = ns(pause.duration_ms.into());
         self.peer.add(m::SUSPENDS, 1);
         self.peer.add(m::SUSPEND_TIME, took);
@@ -386,10 +396,15 @@ impl Observer for PodObserver<'_> {
         }
         pod.stacks.iter_mut().for_each(|s| s.word(id, word));
         pod.accounting.word(id, word, *now, words, peer);
-        pod.pending.word();
+        pod.pending.news();
     }
 
-    fn dictionary_reset(&mut self) {
+    fn dictionary_reset(&mut self, words: &Dictionary) {
+        if words.is_empty() {
+            // What waits gets its names from the new one.
+            return;
+        }
+        self.pod.release_calls(self.now, words, self.peer, true);
         self.pod.loss_report = None;
         self.pod.accounting.reset_dictionary(self.peer);
         self.pod.stacks.iter_mut().for_each(|s| s.reset_dictionary(self.peer));

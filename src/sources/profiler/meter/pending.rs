@@ -158,7 +158,7 @@ impl PendingCalls {
     }
 
     /// Handles a new word or pause: the next [`release`](Self::release) searches for calls of which all is known.
-    pub(crate) const fn word(&mut self) {
+    pub(crate) const fn news(&mut self) {
         self.news = true;
     }
 

@@ -163,8 +163,8 @@ impl Streams {
         // Agents reset only dictionaries; another stream must not drop the words.
         if opened.reset && matches!(opened.kind, StreamKind::Dictionary | StreamKind::PosDictionary)
         {
+            observer.dictionary_reset(&self.words);
             self.words.reset();
-            observer.dictionary_reset();
         }
         let decoder = Decoder::new(opened.kind, opened.sequence);
         if let Some(stream) = self.streams.get_mut(opened.stream) {

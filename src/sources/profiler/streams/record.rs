@@ -386,8 +386,10 @@ pub trait Observer {
         let _ = (id, word, words);
     }
 
-    /// The dictionary was reset: ids get new words.
-    fn dictionary_reset(&mut self) {}
+    /// The dictionary is reset: ids get new words in place of `words`.
+    fn dictionary_reset(&mut self, words: &Dictionary) {
+        let _ = words;
+    }
 
     /// The definition of a parameter.
     fn definition(&mut self, definition: &Definition<'_>) {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::contract::{Recorded, RecordedEvent};
-use crate::model::RowItem;
+use crate::model::{RowItem, Stamp};
 use crate::sources::Source;
 use crate::sources::profiler::test_kit::Bytes;
 use crate::sources::profiler::{Profiler, limits, metrics as m};
@@ -43,7 +43,8 @@ impl Agent {
     fn connect(shared: &Arc<SharedState>, seen: &mut Recorded, pod: &str, second: u64) -> Self {
         let collector =
             AgentSession::new("127.0.0.1:9".into(), Options::default(), Arc::clone(shared));
-        let now = Now { monotonic: Duration::from_secs(second), ..Now::default() };
+        let wall = Stamp { sec: 1_795_227_482, nsec: 0 };
+        let now = Now { monotonic: Duration::from_secs(second), wall };
         let mut agent = Self { collector, handles: BTreeMap::new(), out: BytesMut::new(), now };
         agent.say(
             seen,
@@ -360,6 +361,9 @@ fn the_record_of_a_long_call_waits_for_its_pauses() {
     assert_eq!(suspended(&seen).len(), 1, "there may be more pauses in it");
     agent.data(&mut seen, "suspend", &b().phrase(b().varint(100).varint(50)));
     agent.data(&mut seen, "suspend", &b().phrase(b().varint(1000).varint(6)));
+    let sum = seen.count(m::SUSPENDED);
+    agent.data(&mut seen, "suspend", &b().phrase(b().varint(10).varint(6)));
+    assert_eq!(seen.count(m::SUSPENDED), sum, "once a second");
     agent.tick(&mut seen, 1).expect("sound");
     assert_eq!(suspended(&seen), [None, Some("65000000".to_owned())]);
     // Both calls, the shorter one to its end.
@@ -370,4 +374,56 @@ fn the_record_of_a_long_call_waits_for_its_pauses() {
     assert_eq!(suspended(&seen).len(), 2);
     agent.tick(&mut seen, 1).expect("sound");
     assert_eq!(suspended(&seen).len(), 3);
+}
+
+#[test]
+fn pauses_behind_the_calls_count_when_the_connection_ends() {
+    let (shared, mut seen) = (shared(), recorded());
+    let mut agent = first(&shared, &mut seen);
+    agent.open(&mut seen, "suspend", 0);
+    agent.data(&mut seen, "calls", &long_call(100, 200));
+    let start = seen.events(m::CALL).last().map_or(0, |call| call.stamp.as_millis());
+    let pause = b().long((start + 50).cast_unsigned()).varint(100).varint(30);
+    agent.data(&mut seen, "suspend", &b().phrase(pause));
+    agent.close(&mut seen);
+    assert_eq!(seen.count(m::SUSPENDED), 30_000_000);
+}
+
+#[test]
+fn a_pause_of_the_future_is_in_no_call() {
+    let (shared, mut seen) = (shared(), recorded());
+    let mut agent = first(&shared, &mut seen);
+    agent.open(&mut seen, "suspend", 0);
+    let start = seen.events(m::CALL).last().map_or(0, |call| call.stamp.as_millis());
+    // Two hours, and back again.
+    let ahead = b().long(start.cast_unsigned()).varint(7_200_000).varint(50);
+    agent.data(&mut seen, "suspend", &b().phrase(ahead.varint(-7_190_000_i32 as u32).varint(9)));
+    agent.data(&mut seen, "calls", &long_call(9900, 200));
+    agent.data(&mut seen, "suspend", &b().phrase(b().varint(50).varint(20)));
+    agent.tick(&mut seen, 1).expect("sound");
+    assert_eq!((seen.count(m::SUSPENDS), seen.count(m::SUSPENDED)), (3, 29_000_000));
+    assert_eq!(seen.number(m::SUSPEND_MAX), Some(50_000_000));
+}
+
+#[test]
+fn what_waits_keeps_the_words_of_its_dictionary() {
+    let (shared, mut seen) = (shared(), recorded());
+    let mut agent = first(&shared, &mut seen);
+    // One waits for pauses, one for its name.
+    agent.data(&mut seen, "calls", &long_call(100, 200));
+    agent.data(&mut seen, "calls", &call(b(), 3, false, &[(2, "1")]));
+    assert_eq!(records(&seen), ["a.B.c"]);
+    agent.open(&mut seen, "dictionary", 1);
+    agent.words(&mut seen, &["call.info", "void x.Y.z() (Y.java:1)", "other", "void x.Y.u()"]);
+    agent.tick(&mut seen, 20).expect("sound");
+    assert_eq!(records(&seen), ["a.B.c", "a.B.c", "#3"]);
+    assert_eq!((seen.count(m::NAMELESS), seen.count(m::ERRORS)), (1, 1));
+    // The first dictionary has the names of what came before it.
+    let mut early = Agent::connect(&shared, &mut seen, "pod_1795227999999", 2);
+    early.open(&mut seen, "calls", 0);
+    early.data(&mut seen, "calls", &call(header(), 1, true, &[]));
+    early.open(&mut seen, "dictionary", 1);
+    early.words(&mut seen, &["call.info", "void x.Y.z() (Y.java:1)"]);
+    early.tick(&mut seen, 1).expect("sound");
+    assert_eq!(records(&seen).last().map(String::as_str), Some("x.Y.z"));
 }

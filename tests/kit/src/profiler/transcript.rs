@@ -269,7 +269,7 @@ impl Observer for Transcript {
         self.add("utf16_units", word.chars().count() as i64);
     }
 
-    fn dictionary_reset(&mut self) {
+    fn dictionary_reset(&mut self, _: &Dictionary) {
         self.note(format_args!("forgotten"));
         self.words = 0;
     }

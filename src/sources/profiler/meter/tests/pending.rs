@@ -36,9 +36,9 @@ fn those_that_have_names_go_first_and_others_when_they_have_waited() {
         pending.push(Duration::ZERO, &call(method));
     }
     assert!(released(&mut pending, 1, &[2], false).is_empty(), "no word has come");
-    pending.word();
+    pending.news();
     assert_eq!(released(&mut pending, 1, &[2], false), [2]);
-    pending.word();
+    pending.news();
     assert!(released(&mut pending, 1, &[2, 3], false).is_empty(), "not again at once");
     assert_eq!(released(&mut pending, 2, &[2, 3], false), [3]);
     assert!(budget.bytes() > 1000 && released(&mut pending, 10, &[], false).is_empty());
@@ -62,7 +62,7 @@ fn when_there_is_no_room_the_named_make_it_and_then_the_oldest() {
     };
     let pushed = fill(&mut pending);
     assert!(pushed > 50_000, "{pushed}");
-    pending.word();
+    pending.news();
     let emitted = released(&mut pending, 1, &[2], false);
     assert!(emitted.iter().all(|m| *m == 2) && emitted.len() == pushed / 2, "{}", emitted.len());
     fill(&mut pending);

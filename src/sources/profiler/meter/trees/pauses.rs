@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::sources::profiler::limits::{OPEN_CALLS, PAUSE_AGE_MS, PAUSES, SUSPENDED_MS};
+use crate::sources::profiler::limits::{
+    OPEN_CALLS, PAUSE_AGE_MS, PAUSE_BACK_MS, PAUSES, SUSPENDED_MS,
+};
 use crate::sources::profiler::streams::record::{Call, Pause};
 
 /// A pause, in milliseconds of the JVM's clock.
@@ -22,6 +24,8 @@ pub(crate) struct Pauses {
     calls: VecDeque<(i64, i64, u64)>,
     /// Pauses have come since calls were counted.
     news: bool,
+    /// Milliseconds of calls that have made room for others.
+    owed: u64,
 }
 
 crate::heap_size!(Pauses { still, calls });
@@ -30,6 +34,12 @@ impl Pauses {
     /// Adds a pause; what of it is before the end of the one before is known already.
     pub(crate) fn add(&mut self, pause: &Pause) {
         let end = pause.end_ms;
+        if self.still.back().is_some_and(|last| end < last.end.saturating_sub(PAUSE_BACK_MS)) {
+            // The clock was set back.
+            self.owed += self.found();
+            self.still.clear();
+            self.calls.clear();
+        }
         let (last, sum) = self.still.back().map_or((i64::MIN, 0), |last| (last.end, last.sum));
         let begin = end.saturating_sub(pause.duration_ms.into()).max(last);
         if begin >= end {
@@ -51,6 +61,10 @@ impl Pauses {
 
     /// Milliseconds of earlier calls that pauses fell into which have come since the last time.
     pub(crate) fn settle(&mut self) -> u64 {
+        std::mem::take(&mut self.owed) + self.found()
+    }
+
+    fn found(&mut self) -> u64 {
         if !std::mem::take(&mut self.news) {
             return 0;
         }
@@ -74,8 +88,11 @@ impl Pauses {
         let Some((begin, end)) = times(call) else { return 0 };
         let known = self.within(begin, end).unsigned_abs();
         if !self.reach(end) {
-            if self.calls.len() >= OPEN_CALLS {
-                self.calls.pop_front();
+            if self.calls.len() >= OPEN_CALLS
+                && let Some((begin, end, counted)) = self.calls.pop_front()
+            {
+                let known = self.within(begin, end).unsigned_abs();
+                self.owed += known.saturating_sub(counted);
             }
             self.calls.push_back((begin, end, known));
         }
@@ -122,8 +139,9 @@ impl Pauses {
         before + within
     }
 
-    /// Frees memory that an idle connection does not need.
+    /// Frees memory that an idle connection does not need: short calls wait for no more pauses.
     pub(crate) fn shrink(&mut self) {
+        self.calls.retain(|(begin, end, _)| end.abs_diff(*begin) >= SUSPENDED_MS);
         self.still.shrink_to_fit();
         self.calls.shrink_to_fit();
     }
@@ -161,6 +179,45 @@ mod tests {
         assert_eq!(pauses.calls.len(), OPEN_CALLS);
         assert!(pauses.are_known(&call(2000, 99)) && !pauses.are_known(&call(2000, 100)));
         assert!(pauses.are_known(&call(500, 500)));
+    }
+
+    #[test]
+    fn calls_that_make_room_have_the_pauses_that_are_known() {
+        let mut pauses = of(&[(10, 5)]);
+        let call = |start_ms| Call { start_ms, duration_ms: 5, ..Call::EMPTY };
+        (0..3).for_each(|_| assert_eq!(pauses.call(&call(100)), 0));
+        pauses.add(&Pause { end_ms: 103, duration_ms: 2 });
+        let count = i64::try_from(OPEN_CALLS).expect("small");
+        (0..count).for_each(|n| assert_eq!(pauses.call(&call(200 + n)), 0));
+        assert_eq!((pauses.calls.len(), pauses.settle(), pauses.settle()), (OPEN_CALLS, 6, 0));
+    }
+
+    #[test]
+    fn an_idle_connection_has_no_short_calls() {
+        let mut pauses = of(&[(10, 5)]);
+        let call = |start_ms, duration_ms| Call { start_ms, duration_ms, ..Call::EMPTY };
+        (0..5000).for_each(|n| assert_eq!(pauses.call(&call(100 + n, 99)), 0));
+        pauses.call(&call(100, SUSPENDED_MS));
+        pauses.shrink();
+        assert_eq!((pauses.calls.len(), pauses.calls.capacity() < 10), (1, true));
+        pauses.add(&Pause { end_ms: 9000, duration_ms: 8850 });
+        assert_eq!(pauses.settle(), 50);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_begins_anew() {
+        let mut pauses = of(&[(1_000_000, 50)]);
+        let call = |start_ms| Call { start_ms, duration_ms: 200, ..Call::EMPTY };
+        assert_eq!(pauses.call(&call(999_900)), 50);
+        pauses.add(&Pause { end_ms: 1_000_050, duration_ms: 20 });
+        pauses.add(&Pause { end_ms: 1_000_050 - PAUSE_BACK_MS, duration_ms: 30 });
+        assert!(pauses.reach(1_000_050), "a pause that is late, within a minute");
+        pauses.add(&Pause { end_ms: 500_000, duration_ms: 30 });
+        assert_eq!((pauses.settle(), pauses.calls.len()), (20, 0));
+        assert!(pauses.reach(500_000) && !pauses.reach(500_001));
+        assert_eq!(pauses.call(&call(499_900)), 30);
+        pauses.add(&Pause { end_ms: 500_100, duration_ms: 7 });
+        assert_eq!(pauses.settle(), 7);
     }
 
     fn of(pauses: &[(i64, u32)]) -> Pauses {

@@ -44,7 +44,7 @@ impl Observer for Log {
     fn word(&mut self, id: u32, word: Option<&Arc<str>>, _: &Dictionary) {
         self.0.push(format!("word {id} {word:?}"));
     }
-    fn dictionary_reset(&mut self) {
+    fn dictionary_reset(&mut self, _: &Dictionary) {
         self.0.push("forgotten".into());
     }
     fn definition(&mut self, d: &Definition<'_>) {
@@ -187,6 +187,9 @@ fn suspend() {
     let want =
         ["pause 1690201577743 5", "pause 1690201578043 215", "pause 1690201578043 0", "ended"];
     check("suspend", &phrases, &want);
+    let back =
+        b().phrase(b().long(base).varint(-3_600_000_i32 as u32).varint(5).varint(7).varint(6));
+    check("suspend", &back, &["pause 1690197977657 5", "pause 1690197977664 6", "ended"]);
     // A base and nothing else; times that overflow do not.
     check("suspend", &b().phrase(b().long(base)), &["ended"]);
     let late = b().phrase(b().long(i64::MAX as u64).varint(1).varint(u32::MAX));
