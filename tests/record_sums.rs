@@ -47,11 +47,14 @@ const LOST: Pmid = Pmid(0);
 const NOW: Now =
     Now { wall: Stamp { sec: 1_795_000_000, nsec: 0 }, monotonic: Duration::from_secs(1000) };
 
-fn now(second: usize) -> Now {
+/// When the captures of the Java profiler were over: their pauses are not of the future.
+const LATER: Now = Now { wall: Stamp { sec: 1_795_300_000, nsec: 0 }, ..NOW };
+
+fn after(now: Now, second: usize) -> Now {
     let seconds = Duration::from_secs(second as u64);
     Now {
-        wall: Stamp { sec: NOW.wall.sec + second as i64, ..NOW.wall },
-        monotonic: NOW.monotonic + seconds,
+        wall: Stamp { sec: now.wall.sec + second as i64, ..now.wall },
+        monotonic: now.monotonic + seconds,
     }
 }
 
@@ -101,12 +104,12 @@ impl Recorder {
 }
 
 /// Feeds a session in pieces, with a second after the last.
-fn talk(recorder: &mut Recorder, mut session: impl Session, bytes: &[u8]) {
+fn talk(recorder: &mut Recorder, now: Now, mut session: impl Session, bytes: &[u8]) {
     let mut peer = recorder.peer();
     let (mut input, mut out) = (BytesMut::new(), BytesMut::new());
     for piece in bytes.chunks(PIECE) {
         input.extend_from_slice(piece);
-        let fed = session.feed(NOW, &mut input, &mut out, &mut peer);
+        let fed = session.feed(now, &mut input, &mut out, &mut peer);
         peer.flush();
         recorder.read();
         if fed.is_err() {
@@ -114,11 +117,11 @@ fn talk(recorder: &mut Recorder, mut session: impl Session, bytes: &[u8]) {
         }
     }
     for second in 1..5 {
-        let _ = session.tick(now(second), &mut out, &mut peer);
+        let _ = session.tick(after(now, second), &mut out, &mut peer);
         peer.flush();
         recorder.read();
     }
-    session.close(now(5), &mut out, &mut peer);
+    session.close(after(now, 5), &mut out, &mut peer);
     peer.flush();
     recorder.read();
     peer.finish(false, Departure::default());
@@ -143,7 +146,7 @@ fn mono(lines: &mut String) {
     for path in files(&corpus, ".bin") {
         let mut recorder = Recorder::new("mono");
         let session = Inspector::new(origin(), Settings::default());
-        talk(&mut recorder, session, &fs::read(&path).unwrap());
+        talk(&mut recorder, NOW, session, &fs::read(&path).unwrap());
         recorder.lines(&format!("mono/{}", name(&path)), lines);
     }
     for path in [files(&corpus.join("mlpd"), ".mlpd"), files(&corpus.join("mlpd"), ".gz")].concat()
@@ -157,7 +160,7 @@ fn mono(lines: &mut String) {
         let mut recorder = Recorder::new("mono");
         let settings = Settings { one_way: true, ..Settings::default() };
         let session = MonoStream::new(origin(), settings, || 0);
-        talk(&mut recorder, session, &bytes);
+        talk(&mut recorder, NOW, session, &bytes);
         recorder.lines(&format!("mono/{}", name(&path)), lines);
     }
 }
@@ -170,7 +173,7 @@ fn profiler(lines: &mut String) {
         let mut recorder = Recorder::new("profiler");
         let shared = Arc::new(SharedState::new(64 << 20));
         let session = AgentSession::new("127.0.0.1:9".into(), Options::default(), shared);
-        talk(&mut recorder, session, &requests);
+        talk(&mut recorder, LATER, session, &requests);
         recorder.lines(&format!("profiler/{}", name(&path)), lines);
     }
 }
@@ -215,7 +218,7 @@ fn zorka(lines: &mut String) {
             recorder.read();
         }
         for second in 1..5 {
-            collector.tick(now(second));
+            collector.tick(after(NOW, second));
             recorder.read();
         }
         recorder.lines(&format!("zorka/{agent}"), lines);

@@ -90,6 +90,7 @@ impl Pauses {
         if !self.reach(end) {
             if self.calls.len() >= OPEN_CALLS
                 && let Some((begin, end, counted)) = self.calls.pop_front()
+                && self.news
             {
                 let known = self.within(begin, end).unsigned_abs();
                 self.owed += known.saturating_sub(counted);
