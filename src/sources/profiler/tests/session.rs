@@ -397,7 +397,11 @@ fn a_pause_of_the_future_is_in_no_call() {
     let start = seen.events(m::CALL).last().map_or(0, |call| call.stamp.as_millis());
     // Two hours, and back again.
     let ahead = b().long(start.cast_unsigned()).varint(7_200_000).varint(50);
-    agent.data(&mut seen, "suspend", &b().phrase(ahead.varint(-7_190_000_i32 as u32).varint(9)));
+    agent.data(
+        &mut seen,
+        "suspend",
+        &b().phrase(ahead.varint((-7_190_000_i32).cast_unsigned()).varint(9)),
+    );
     agent.data(&mut seen, "calls", &long_call(9900, 200));
     agent.data(&mut seen, "suspend", &b().phrase(b().varint(50).varint(20)));
     agent.tick(&mut seen, 1).expect("sound");

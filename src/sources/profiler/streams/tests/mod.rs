@@ -187,8 +187,9 @@ fn suspend() {
     let want =
         ["pause 1690201577743 5", "pause 1690201578043 215", "pause 1690201578043 0", "ended"];
     check("suspend", &phrases, &want);
-    let back =
-        b().phrase(b().long(base).varint(-3_600_000_i32 as u32).varint(5).varint(7).varint(6));
+    let back = b().phrase(
+        b().long(base).varint((-3_600_000_i32).cast_unsigned()).varint(5).varint(7).varint(6),
+    );
     check("suspend", &back, &["pause 1690197977657 5", "pause 1690197977664 6", "ended"]);
     // A base and nothing else; times that overflow do not.
     check("suspend", &b().phrase(b().long(base)), &["ended"]);
