@@ -16,7 +16,7 @@ pub(crate) use self::pauses::Pauses;
 use self::statements::{Statements, Values};
 use super::accounting::{Marks, method_name, method_part, nameless};
 use super::pending::PendingCall;
-use super::roles::{ParamRole, ParamRoles, Reported};
+use super::roles::{ParamRole, ParamRoles};
 use super::thread::Thread;
 use crate::contract::{ParamId, Peer, Record};
 use crate::events::Batch;
@@ -349,11 +349,9 @@ impl Root {
         record.positive(m::P_WAIT, ns(call.wait_ms));
         record.positive(m::P_NESTED, call.calls.into());
         record.positive(m::P_ERROR, Marks::of(call.method, own.ids(), words).error.into());
-        let mut reported = Reported::default();
         for (id, value) in own.params() {
-            if let ParamRole::Own(id @ ParamId::Item(item)) = roles.role(id, words)
+            if let ParamRole::Own(ParamId::Item(item)) = roles.role(id, words)
                 && [m::P_TITLE, m::P_TRACE_ID, m::P_REQUEST_ID].contains(&item)
-                && reported.add(id)
             {
                 record.text(item, value);
             }
