@@ -17,7 +17,7 @@ use self::options::{Options, Said};
 use self::sinks::Placed;
 use crate::meaning::{Item, Pairs};
 use crate::model::Record;
-use crate::read::{Counters, Lines, Pcp, Sampled, Then, Wanted, stopped};
+use crate::read::{Counters, Lines, Pcp, Sampled, Then, stopped};
 use crate::say;
 use crate::sink::Summary;
 
@@ -116,7 +116,7 @@ impl Flow {
         let interval = options.interval.unwrap_or(INTERVAL);
         let mut counters = match options.counters.as_slice() {
             [] => None,
-            names => Some(Counters::open(&wanted(options), names)?),
+            names => Some(Counters::open(&options.wanted(), names)?),
         };
         if let (Some(counters), Some(_)) = (&mut counters, &options.archive) {
             self.counters(|emit| counters.read(emit))?;
@@ -270,7 +270,8 @@ impl From {
         if let Some(file) = &options.lines {
             return Ok(Self::Lines(Lines::new(open(file)?, "localhost")));
         }
-        Ok(Self::Pcp(Box::new(Pcp::open(&wanted(options))?)))
+        let pcp = Pcp::open(&options.wanted(), &options.kinds, options.filter.as_deref())?;
+        Ok(Self::Pcp(Box::new(pcp)))
     }
 
     /// The newest time of what is read, in ns since 1970.
@@ -286,16 +287,6 @@ impl From {
                 Ok(newest)
             }
         }
-    }
-}
-
-fn wanted(options: &Options) -> Wanted {
-    Wanted {
-        source: options.source(),
-        kinds: options.kinds.clone(),
-        filter: options.filter.clone(),
-        times: options.times.clone(),
-        zone: options.zone.clone(),
     }
 }
 

@@ -10,6 +10,7 @@ use pmda::client::{Source, TimeZone};
 use serde::Deserialize;
 
 use crate::otlp::header;
+use crate::read::Wanted;
 
 /// Bytes of the service's file.
 const MOST_FILE: u64 = 1 << 20;
@@ -269,12 +270,13 @@ impl Options {
         !self.pprof.is_empty() || !self.speedscope.is_empty()
     }
 
-    /// Where records come from, if it is not a file with lines.
-    pub(super) fn source(&self) -> Source {
-        match &self.archive {
+    /// What is read, if it is not a file with lines.
+    pub(super) fn wanted(&self) -> Wanted {
+        let source = match &self.archive {
             Some(archive) => Source::Archive(archive.clone()),
             None => Source::Host(self.host.clone().unwrap_or_else(|| "local:".into())),
-        }
+        };
+        Wanted { source, times: self.times.clone(), zone: self.zone.clone() }
     }
 
     /// Whether it is a service: it waits for receivers.
@@ -312,15 +314,15 @@ mod tests {
     fn options_of_pcp_count() {
         let found =
             parse(&["--otlp", "http://a", "zorka"], &[("PCP_HOST", "web1")]).expect("sound");
-        assert_eq!(found.source(), Source::Host("web1".into()));
+        assert_eq!(found.wanted().source, Source::Host("web1".into()));
         assert_eq!(found.kinds, ["zorka"]);
         let found = parse(&[], &[("PCP_ARCHIVE", "a"), ("PCP_START_TIME", "@10:00")]);
         let found = found.expect("sound");
-        assert_eq!(found.source(), Source::Archive("a".into()));
+        assert_eq!(found.wanted().source, Source::Archive("a".into()));
         assert_eq!(found.times[0].as_deref(), Some("@10:00"));
         let found = parse(&["-h", "b"], &[("PCP_HOST", "web1")]).expect("sound");
-        assert_eq!(found.source(), Source::Host("b".into()));
-        assert_eq!(parse(&[], &[]).expect("sound").source(), Source::Host("local:".into()));
+        assert_eq!(found.wanted().source, Source::Host("b".into()));
+        assert_eq!(parse(&[], &[]).expect("sound").wanted().source, Source::Host("local:".into()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::open;
 use super::options::{Options, is_url};
 use super::sinks::{create, plain};
-use crate::profile::{Profile, Push, Stacktraces, Wanted, folded, pprof, speedscope};
+use crate::profile::{Profile, Push, Stacktraces, folded, pprof, speedscope};
 use crate::read::stopped;
 use crate::say;
 use crate::sink::Summary;
@@ -22,13 +22,7 @@ pub(super) fn run(options: &Options) -> Result<Summary, String> {
         let stacks = folded(open(file)?).map_err(|e| format!("{file}: {e}"))?;
         write(options, &Profile::new(stacks, 0, 0), &mut all)?;
     } else {
-        let wanted = Wanted {
-            source: options.source(),
-            times: options.times.clone(),
-            zone: options.zone.clone(),
-            service: options.service.clone(),
-        };
-        let mut stacks = Stacktraces::open(&wanted)?;
+        let mut stacks = Stacktraces::open(&options.wanted(), options.service.as_deref())?;
         if options.total || options.archive.is_some() {
             write(options, &stacks.all()?, &mut all)?;
         } else {

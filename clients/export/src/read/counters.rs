@@ -57,10 +57,7 @@ impl Counters {
     /// # Errors
     /// A line that says what is wrong.
     pub fn open(wanted: &Wanted, names: &[String]) -> Result<Self, String> {
-        let context = Context::new(&wanted.source).map_err(|e| e.to_string())?;
-        if let Some(zone) = &wanted.zone {
-            context.zone(zone).map_err(|e| format!("the time zone: {e}"))?;
-        }
+        let context = wanted.open()?;
         if names.len() > MOST_METRICS {
             return Err(format!("--counters: more than {MOST_METRICS} metrics"));
         }
@@ -104,13 +101,7 @@ impl Counters {
     /// # Errors
     /// A line that says what is wrong.
     pub fn read(&mut self, emit: &mut dyn FnMut(&Sampled<'_>)) -> Result<(), String> {
-        let [start, finish, align, origin] = &self.times;
-        let window = self.context.window(
-            start.as_deref(),
-            finish.as_deref(),
-            align.as_deref(),
-            origin.as_deref(),
-        )?;
+        let window = self.context.window(&self.times)?;
         self.context.forward_from(window.start).map_err(|e| e.to_string())?;
         while let Some(fetched) = self.context.next_record().map_err(|e| e.to_string())? {
             if fetched.time() > window.finish {

@@ -64,19 +64,13 @@ impl Context {
         Ok(Window { start: nanoseconds(&sys::label_start(&label)), finish: nanoseconds(&end) })
     }
 
-    /// The part of an archive that `start` (-S), `finish` (-T), `align` (-A) and `origin` (-O) say.
+    /// The part of an archive that four texts say: -S, -T, -A and -O.
     ///
     /// # Errors
     /// What is wrong with them, in libpcp's words.
-    pub fn window(
-        &self,
-        start: Option<&str>,
-        finish: Option<&str>,
-        align: Option<&str>,
-        origin: Option<&str>,
-    ) -> Result<Window, String> {
+    pub fn window(&self, times: &[Option<String>; 4]) -> Result<Window, String> {
         let whole = self.whole().map_err(|e| e.to_string())?;
-        let texts = [start, finish, align, origin].map(|text| text.map(cstring::cut));
+        let texts = times.each_ref().map(|text| text.as_deref().map(cstring::cut));
         let [start, finish, align, origin] = texts.each_ref().map(pointer);
         let (first, last) = (stamp(whole.start), stamp(whole.finish));
         let (mut from, mut to, mut at) = (sys::stamp(0, 0), sys::stamp(0, 0), sys::stamp(0, 0));
