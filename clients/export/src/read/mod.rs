@@ -1,6 +1,7 @@
 //! Where records come from.
 
 mod counters;
+mod domain;
 mod lines;
 mod pcp;
 
