@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::choose::Choose;
 use self::options::{Options, Said};
-use self::sinks::Placed;
+use self::sinks::{Placed, each};
 use crate::meaning::{Item, Pairs};
 use crate::model::Record;
 use crate::read::{Counters, Lines, Pcp, Sampled, Then, stopped};
@@ -38,9 +38,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(e) => return fail(&format!("{e} (pcp apm export --help)"), 2),
     };
-    if !options.is_profile()
-        && let Err(e) = sinks::check(&options)
-    {
+    let checked =
+        if options.is_profile() { profiles::check(&options) } else { sinks::check(&options) };
+    if let Err(e) = checked {
         return fail(&e, 2);
     }
     if options.check {
@@ -107,9 +107,9 @@ impl Flow {
             From::Lines(lines) => self.lines(lines),
         };
         // What was read until then goes out.
-        let summary = self.finish()?;
+        let summary = self.finish();
         read?;
-        Ok(summary)
+        summary
     }
 
     fn pcp(&mut self, pcp: &mut Pcp, options: &Options) -> Result<(), String> {
@@ -155,11 +155,7 @@ impl Flow {
     ) -> Result<(), String> {
         let (sinks, mut failed) = (&mut self.sinks, Ok(()));
         read(&mut |value| {
-            for (place, sink) in sinks.iter_mut() {
-                if failed.is_ok() {
-                    failed = sink.counter(value).map_err(|e| format!("{place}: {e}"));
-                }
-            }
+            each(sinks, &mut failed, |_, sink| sink.counter(value));
         })?;
         failed
     }
@@ -182,7 +178,7 @@ impl Flow {
         }
         let Self { sinks, pairs, .. } = self;
         let mut failed = Ok(());
-        pairs.add(record, &mut |record| give(sinks, &record, at, &mut failed));
+        pairs.add(record, &mut |record| each(sinks, &mut failed, |_, sink| sink.add(&record, at)));
         failed
     }
 
@@ -198,35 +194,24 @@ impl Flow {
     }
 
     fn tick(&mut self) -> Result<(), String> {
-        let now = Instant::now();
-        for (place, sink) in &mut self.sinks {
-            sink.tick(now).map_err(|e| format!("{place}: {e}"))?;
-        }
-        Ok(())
+        let (now, mut failed) = (Instant::now(), Ok(()));
+        each(&mut self.sinks, &mut failed, |_, sink| sink.tick(now));
+        failed
     }
 
     fn finish(&mut self) -> Result<Summary, String> {
         let (at, mut failed) = (Instant::now(), Ok(()));
         let Self { sinks, pairs, .. } = self;
-        pairs.finish(&mut |record| give(sinks, &record, at, &mut failed));
-        failed?;
-        let mut all = Summary::default();
-        for (place, sink) in sinks {
-            let one = sink.finish().map_err(|e| format!("{place}: {e}"))?;
+        pairs.finish(&mut |record| each(sinks, &mut failed, |_, sink| sink.add(&record, at)));
+        let (mut all, missed) = (Summary::default(), self.missed);
+        each(sinks, &mut failed, |place, sink| {
+            let one = sink.finish()?;
             let Summary { sent, rejected } = one;
-            let missed = self.missed;
             say(&format!("{place}: {sent} sent, {rejected} rejected; {missed} records missed"));
             all += one;
-        }
-        Ok(all)
-    }
-}
-
-fn give(sinks: &mut [Placed], record: &Record, at: Instant, failed: &mut Result<(), String>) {
-    for (place, sink) in sinks {
-        if failed.is_ok() {
-            *failed = sink.add(record, at).map_err(|e| format!("{place}: {e}"));
-        }
+            Ok(())
+        });
+        failed.map(|()| all)
     }
 }
 

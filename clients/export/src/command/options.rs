@@ -124,7 +124,7 @@ impl Options {
                 Arg::Short('z') | Arg::Long("hostzone") => found.zone = Some(TimeZone::Host),
                 Arg::Short('f') | Arg::Long("follow") => found.follow = true,
                 Arg::Short('t') | Arg::Long("interval") => {
-                    found.interval = Some(pmda::client::interval(&value(&mut parser)?)?);
+                    found.interval = Some(interval(&value(&mut parser)?)?);
                 }
                 Arg::Long("config") => found.config = Some(value(&mut parser)?.into()),
                 Arg::Long("state") => found.state = Some(value(&mut parser)?.into()),
@@ -160,7 +160,7 @@ impl Options {
         if self.interval.is_none()
             && let Some(text) = known("PCP_INTERVAL")
         {
-            self.interval = Some(pmda::client::interval(&text)?);
+            self.interval = Some(interval(&text)?);
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Options {
             let before = e.span().and_then(|at| text.get(..at.start)).unwrap_or_default();
             format!("{shown}: line {}: {}", before.matches('\n').count() + 1, e.message())
         })?;
-        let interval = file.interval.as_deref().map(pmda::client::interval).transpose();
+        let interval = file.interval.as_deref().map(interval).transpose();
         let interval = interval.map_err(|e| format!("{shown}: interval: {e}"))?;
         if self.otlp.is_empty() {
             self.otlp = file.otlp;
@@ -188,7 +188,11 @@ impl Options {
         }
         self.json |= file.json;
         self.all |= file.all;
-        self.headers.extend(file.headers);
+        for (name, value) in file.headers {
+            if !self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+                self.headers.push((name, value));
+            }
+        }
         self.compression = self.compression.take().or(file.compression);
         self.service = self.service.take().or(file.service);
         self.filter = self.filter.take().or(file.filter);
@@ -290,6 +294,14 @@ pub(super) fn is_url(to: &str) -> bool {
     to.contains("://")
 }
 
+/// The time between two looks.
+fn interval(text: &str) -> Result<Duration, String> {
+    match pmda::client::interval(text)? {
+        Duration::ZERO => Err(format!("{text}: an interval above 0 is needed")),
+        found => Ok(found),
+    }
+}
+
 /// The value of an option.
 fn value(parser: &mut Parser) -> Result<String, String> {
     parser.value().and_then(|value| value.string()).map_err(|e| e.to_string())
@@ -347,9 +359,11 @@ mod tests {
             &["--header", "x"],
             &["--unknown"],
             &["-f", "-t", "soon"],
+            &["-f", "-t", "0"],
         ] {
             assert!(parse(wrong, &[]).is_err(), "{wrong:?}");
         }
+        assert!(parse(&["-f"], &[("PCP_INTERVAL", "0 sec")]).is_err());
         assert!(parse(&["--help"], &[]).is_err_and(|said| said == "Help"));
         assert!(parse(&["-V"], &[]).is_err_and(|said| said == "Version"));
     }
@@ -365,6 +379,11 @@ mod tests {
         assert_eq!((found.otlp, found.kinds), (vec!["http://b".into()], vec!["zorka".into()]));
         assert_eq!(found.headers, [("Authorization".into(), "Bearer x".into())]);
         assert_eq!((found.interval, found.follow), (Some(Duration::from_millis(500)), true));
+        let found = parse(&["--config", &name, "--header", "authorization=mine"], &[]);
+        let headers = found.expect("sound").headers;
+        assert_eq!(headers, [("authorization".into(), "mine".into())]);
+        std::fs::write(&path, "interval = \"0\"\n").expect("space");
+        assert!(parse(&["--config", &name], &[]).is_err_and(|e| e.contains("interval")));
         std::fs::write(&path, "otpl = []\n").expect("space");
         assert!(parse(&["--config", &name], &[]).is_err_and(|e| e.contains("otpl")));
         std::fs::remove_file(&path).expect("the file");

@@ -40,6 +40,15 @@ pub(super) fn run(options: &Options) -> Result<Summary, String> {
     Ok(all)
 }
 
+fn push(options: &Options, to: &str) -> Result<Push, String> {
+    Push::new(to, &options.headers, |name| std::env::var(name).ok())
+}
+
+/// Checks what can be checked without a receiver.
+pub(super) fn check(options: &Options) -> Result<(), String> {
+    options.pprof.iter().filter(|to| is_url(to)).try_for_each(|to| push(options, to).map(drop))
+}
+
 fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), String> {
     let number = profile.stacks.len() as u64;
     if number == 0 && !options.follow {
@@ -47,7 +56,7 @@ fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), 
     }
     for to in &options.pprof {
         if is_url(to) {
-            let (sent, refused) = Push::new(to, &options.headers).send(profile);
+            let (sent, refused) = push(options, to)?.send(profile);
             all.sent += sent;
             for (number, why) in refused {
                 all.rejected += number;

@@ -42,7 +42,7 @@ impl Otlp {
     /// Sends to a receiver.
     ///
     /// # Errors
-    /// Certificates or the state file cannot be read.
+    /// There is no thread to be had.
     pub fn receiver(
         to: Endpoint,
         choice: Choice,
@@ -53,7 +53,7 @@ impl Otlp {
         let known = journal.as_ref().map_or_else(HashSet::new, |journal| journal.known().collect());
         let shared = Arc::<Shared>::default();
         let sender = Sender {
-            post: Post::new(to)?,
+            post: Post::new(to),
             shared: shared.clone(),
             patience,
             journal,
@@ -164,7 +164,7 @@ impl Sender {
 
     fn deliver(&mut self, batch: &Batch) -> Summary {
         let spans = batch.ids.len() as u64;
-        let url = self.post.url().to_owned();
+        let url = self.post.shown();
         let mut body = self.body(batch);
         let mut tries = 0;
         let mut wait = WAIT;
@@ -190,8 +190,11 @@ impl Sender {
                     self.form = Form::Protobuf;
                     body = self.body(batch);
                 }
-                Verdict::OtherForm => {
-                    say(&format!("{url}: {spans} spans rejected: {why}"));
+                // That says nothing of these spans: another start may deliver them.
+                Verdict::OtherForm | Verdict::Denied(_) => {
+                    let message =
+                        if let Verdict::Denied(message) = verdict { message } else { why };
+                    say(&format!("{url}: {spans} spans rejected: {message}"));
                     return Summary { sent: 0, rejected: spans };
                 }
                 Verdict::Refused(message) => {
@@ -202,7 +205,7 @@ impl Sender {
                 Verdict::Again(asked) => {
                     let most = if self.failing { 0 } else { TRIES };
                     let given_up = self.patience == Patience::Tries && tries >= most;
-                    let pause = jittered(asked.unwrap_or(wait));
+                    let pause = pause(asked, wait);
                     if tries == 0 && !given_up {
                         say(&format!("{url}: {why}, again in {:.1} s", pause.as_secs_f64()));
                     }
@@ -261,8 +264,24 @@ impl Sender {
     }
 }
 
-/// Up to a fourth more, so that not all clients come again at once.
-fn jittered(time: Duration) -> Duration {
+/// The time until a request is sent again: what the receiver asks for, but a busy loop it cannot have, else `wait`; up
+/// to a fourth more, so that not all clients come again at once.
+fn pause(asked: Option<Duration>, wait: Duration) -> Duration {
+    let time = asked.map_or(wait, |asked| asked.max(WAIT));
     let random = RandomState::new().build_hasher().finish() % 256;
     time + time.saturating_mul(u32::try_from(random).unwrap_or(0)) / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_asks_for_no_pause_gets_one() {
+        let longest = Duration::from_secs(30);
+        assert!(pause(Some(Duration::ZERO), longest) >= WAIT);
+        assert!(pause(Some(Duration::ZERO), longest) < 2 * WAIT);
+        assert!(pause(Some(5 * WAIT), WAIT) >= 5 * WAIT);
+        assert!(pause(None, longest) >= longest);
+    }
 }
