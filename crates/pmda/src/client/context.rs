@@ -94,7 +94,7 @@ impl Context {
         let buffer = buffer.as_mut_ptr().cast::<c_char>();
         // SAFETY: pmGetContextHostName(3) writes a C string of at most `size` bytes.
         let name = unsafe { sys::pmGetContextHostName_r(self.handle, buffer, size) };
-        // SAFETY: it returns the buffer.
+        // SAFETY: pmGetContextHostName(3): it returns the buffer, with a C string.
         unsafe { cstring::copy(name) }.unwrap_or_default()
     }
 
@@ -162,7 +162,7 @@ impl Context {
         let units = &raw const desc.units;
         // SAFETY: pmUnitsStr_r(3) reads the units and writes a C string of at most `size` bytes.
         let text = unsafe { sys::pmUnitsStr_r(units, buffer.as_mut_ptr().cast(), size) };
-        // SAFETY: it returns the buffer.
+        // SAFETY: pmUnitsStr_r(3): it returns the buffer, with a C string.
         Ok(unsafe { cstring::copy(text) }.unwrap_or_default())
     }
 

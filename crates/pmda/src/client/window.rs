@@ -37,7 +37,7 @@ impl Context {
     pub fn zone(&self, zone: &TimeZone) -> Result<(), Error> {
         self.here()?;
         match zone {
-            // SAFETY: of the current context.
+            // SAFETY: pmNewContextZone(3) is of the current context.
             TimeZone::Host => status(unsafe { sys::pmNewContextZone() }),
             TimeZone::Named(name) => {
                 let name = cstring::cut(name);
@@ -115,10 +115,10 @@ fn said(code: c_int, error: *mut c_char) -> Result<(), String> {
     if code >= 0 {
         return Ok(());
     }
-    // SAFETY: null, or a C string.
+    // SAFETY: pmParseInterval(3), pmParseTimeWindow(3): null, or a C string.
     let text = unsafe { cstring::copy(error) };
     if !error.is_null() {
-        // SAFETY: of malloc(3), and not used any more.
+        // SAFETY: pmParseInterval(3), pmParseTimeWindow(3): of malloc(3), and not used any more.
         unsafe { libc::free(error.cast()) };
     }
     Err(text.unwrap_or_else(|| "no time".to_owned()).trim_end().to_owned())
