@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::choose::Choose;
@@ -17,7 +18,7 @@ use self::options::{Options, Said};
 use self::sinks::{Placed, each};
 use crate::meaning::{Item, Pairs};
 use crate::model::Record;
-use crate::read::{Counters, Lines, Pcp, Sampled, Then, stopped};
+use crate::read::{Counters, Lines, LinesError, Pcp, Sampled, Then, stopped};
 use crate::say;
 use crate::sink::Summary;
 
@@ -25,6 +26,8 @@ use crate::sink::Summary;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Between two tries of a service to find records.
 const LATER: Duration = Duration::from_secs(5);
+/// Records of lines that are read before they are taken.
+const AHEAD: usize = 256;
 /// Between two looks whether a receiver takes more, or the end has come.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -84,7 +87,7 @@ struct Flow {
 /// Where records come from.
 enum From {
     Pcp(Box<Pcp>),
-    Lines(Lines<Box<dyn BufRead>>),
+    Lines(Lines<Box<dyn BufRead + Send>>),
 }
 
 impl Flow {
@@ -94,16 +97,16 @@ impl Flow {
             choose: Choose::new(options.trace.as_deref(), options.service.as_deref(), options.all),
             pairs: Pairs::default(),
             missed: 0,
-            live: options.follow,
+            live: options.follow || options.lines.as_deref() == Some("-"),
         })
     }
 
     fn run(mut self, options: &Options) -> Result<Summary, String> {
-        let mut from = From::wait(options)?;
+        let from = From::wait(options)?;
         let shift = if options.shift { now() - from.newest(options)? } else { 0 };
         self.sinks = sinks::sinks(options, shift)?;
-        let read = match &mut from {
-            From::Pcp(pcp) => self.pcp(pcp, options),
+        let read = match from {
+            From::Pcp(mut pcp) => self.pcp(&mut pcp, options),
             From::Lines(lines) => self.lines(lines),
         };
         // What was read until then goes out.
@@ -160,13 +163,26 @@ impl Flow {
         failed
     }
 
-    fn lines(&mut self, lines: &mut Lines<Box<dyn BufRead>>) -> Result<(), String> {
-        for record in lines {
-            if stopped() {
-                break;
-            }
+    /// Lines may be those of somebody who follows: what has come goes out also while no more comes.
+    fn lines(
+        &mut self,
+        lines: impl Iterator<Item = Result<Record, LinesError>> + Send + 'static,
+    ) -> Result<(), String> {
+        let (ahead, records) = sync_channel(AHEAD);
+        let read = move || lines.map(|record| ahead.send(record)).find(Result::is_err);
+        std::thread::Builder::new().name("lines".into()).spawn(read).map_err(|e| e.to_string())?;
+        let mut ticked = Instant::now();
+        while !stopped() {
             self.ready()?;
-            self.add(record.map_err(|e| e.to_string())?, Instant::now())?;
+            match records.recv_timeout(NAP) {
+                Ok(record) => self.add(record.map_err(|e| e.to_string())?, Instant::now())?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.live && ticked.elapsed() >= INTERVAL {
+                self.tick()?;
+                ticked = Instant::now();
+            }
         }
         Ok(())
     }
@@ -275,10 +291,64 @@ impl From {
     }
 }
 
-fn open(file: &str) -> Result<Box<dyn BufRead>, String> {
+fn open(file: &str) -> Result<Box<dyn BufRead + Send>, String> {
     if file == "-" {
         return Ok(Box::new(BufReader::new(io::stdin())));
     }
     let opened = File::open(file).map_err(|e| format!("{file}: {e}"))?;
     Ok(Box::new(BufReader::new(opened)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::Sender;
+
+    use super::*;
+    use crate::sink::Sink;
+
+    /// Says when it is told to write what has waited.
+    struct Told(Sender<()>, bool);
+
+    impl Sink for Told {
+        fn add(&mut self, _: &Record, _: Instant) -> io::Result<()> {
+            self.1 = true;
+            Ok(())
+        }
+
+        fn tick(&mut self, _: Instant) -> io::Result<()> {
+            if self.1 {
+                let _ = self.0.send(());
+            }
+            Ok(())
+        }
+
+        fn finish(&mut self) -> io::Result<Summary> {
+            Ok(Summary::default())
+        }
+    }
+
+    #[test]
+    fn what_lines_had_goes_out_while_no_more_come() {
+        let options = Options { lines: Some("-".into()), ..Options::default() };
+        let mut flow = Flow::new(&options).expect("a flow");
+        let (told, tells) = std::sync::mpsc::channel();
+        flow.sinks.push(("a".into(), Box::new(Told(told, false))));
+        let line = r#"{"time":"2026-11-23T16:50:13Z","source":"jvm","kind":"gc","instance":"a"}"#;
+        let mut first = Lines::new(line.as_bytes(), "here").next();
+        // The second line comes when the first has gone out; else never.
+        let second = std::iter::from_fn(move || {
+            let next = first.take();
+            if next.is_none() {
+                tells.recv_timeout(Duration::from_secs(20)).expect("the first has gone out");
+            }
+            next
+        });
+        let (ended, ends) = std::sync::mpsc::channel();
+        let whole = second.chain(std::iter::from_fn(move || {
+            let _ = ended.send(());
+            None
+        }));
+        flow.lines(whole).expect("sound");
+        assert_eq!(ends.try_recv(), Ok(()));
+    }
 }
