@@ -176,11 +176,27 @@ mod tests {
 
     #[test]
     fn each_of_several_receivers_has_a_state_of_its_own() {
-        let path = Path::new("/var/lib/state");
-        let [a, b] = ["http://a/v1/traces", "http://b/v1/traces"].map(|url| state(path, url, true));
-        assert_eq!(state(path, "http://a/v1/traces", false), path);
-        assert!(a != b && a != path && b != path);
-        let name = a.to_str().unwrap_or_default();
-        assert_eq!(name.strip_prefix("/var/lib/state.").map(str::len), Some(16));
+        let folder = std::env::temp_dir().join(format!("states-{}", std::process::id()));
+        let noted = |otlp: &[&str]| {
+            std::fs::create_dir(&folder).expect("a folder");
+            let otlp = otlp.iter().map(|url| (*url).to_owned()).collect();
+            let state = Some(folder.join("state.a"));
+            let options = Options { otlp, state, ..Options::default() };
+            for (_, mut sink) in sinks(&options, 0).expect("files") {
+                sink.finish().expect("nothing is sent");
+            }
+            let files = std::fs::read_dir(&folder).expect("the folder");
+            let names = files.map(|file| file.expect("a file").file_name());
+            let mut names: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+            std::fs::remove_dir_all(&folder).expect("the folder");
+            names.sort();
+            names
+        };
+        assert_eq!(noted(&["http://a"]), ["state.a"]);
+        let [a, b] = ["http://a/v1/traces", "http://b/v1/traces"]
+            .map(|url| format!("state.a.{:016x}", Ids::number(&[url])));
+        let mut both = [a, b];
+        both.sort();
+        assert_eq!(noted(&["http://a", "http://b"]), both);
     }
 }
