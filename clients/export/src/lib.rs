@@ -7,6 +7,7 @@ use std::io::Write;
 
 pub mod chrome;
 pub mod command;
+mod http;
 pub mod meaning;
 pub mod model;
 pub mod otlp;

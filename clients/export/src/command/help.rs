@@ -31,7 +31,8 @@ From where
 Which
   -x, --filter EXPRESSION live: only records for which it holds
   --trace ID              only this trace; its begin will do
-  --service PATTERN       only services that match; * matches anything
+  --service PATTERN       only services that match; * matches anything. Collections, pauses and waits for locks of
+                          all are kept, unless they are spans of their own
   --all                   collections, pauses, waits, samples and all others as spans of their own too
 How OTLP is sent
   --json                  JSON instead of protobuf

@@ -10,14 +10,15 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::choose::Choose;
 use self::options::{Options, Said};
-use self::sinks::Placed;
+use self::sinks::{Placed, each};
 use crate::meaning::{Item, Pairs};
 use crate::model::Record;
-use crate::read::{Counters, Lines, Pcp, Sampled, Then, Wanted, stopped};
+use crate::read::{Counters, Lines, LinesError, Pcp, Sampled, Then, stopped};
 use crate::say;
 use crate::sink::Summary;
 
@@ -25,6 +26,8 @@ use crate::sink::Summary;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Between two tries of a service to find records.
 const LATER: Duration = Duration::from_secs(5);
+/// Records of lines that are read before they are taken.
+const AHEAD: usize = 256;
 /// Between two looks whether a receiver takes more, or the end has come.
 const NAP: Duration = Duration::from_millis(50);
 
@@ -38,9 +41,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(e) => return fail(&format!("{e} (pcp apm export --help)"), 2),
     };
-    if !options.is_profile()
-        && let Err(e) = sinks::check(&options)
-    {
+    let checked =
+        if options.is_profile() { profiles::check(&options) } else { sinks::check(&options) };
+    if let Err(e) = checked {
         return fail(&e, 2);
     }
     if options.check {
@@ -84,7 +87,7 @@ struct Flow {
 /// Where records come from.
 enum From {
     Pcp(Box<Pcp>),
-    Lines(Lines<Box<dyn BufRead>>),
+    Lines(Lines<Box<dyn BufRead + Send>>),
 }
 
 impl Flow {
@@ -94,29 +97,29 @@ impl Flow {
             choose: Choose::new(options.trace.as_deref(), options.service.as_deref(), options.all),
             pairs: Pairs::default(),
             missed: 0,
-            live: options.follow,
+            live: options.follow || options.lines.as_deref() == Some("-"),
         })
     }
 
     fn run(mut self, options: &Options) -> Result<Summary, String> {
-        let mut from = From::wait(options)?;
+        let from = From::wait(options)?;
         let shift = if options.shift { now() - from.newest(options)? } else { 0 };
         self.sinks = sinks::sinks(options, shift)?;
-        let read = match &mut from {
-            From::Pcp(pcp) => self.pcp(pcp, options),
+        let read = match from {
+            From::Pcp(mut pcp) => self.pcp(&mut pcp, options),
             From::Lines(lines) => self.lines(lines),
         };
         // What was read until then goes out.
-        let summary = self.finish()?;
+        let summary = self.finish();
         read?;
-        Ok(summary)
+        summary
     }
 
     fn pcp(&mut self, pcp: &mut Pcp, options: &Options) -> Result<(), String> {
         let interval = options.interval.unwrap_or(INTERVAL);
         let mut counters = match options.counters.as_slice() {
             [] => None,
-            names => Some(Counters::open(&wanted(options), names)?),
+            names => Some(Counters::open(&options.wanted(), names)?),
         };
         if let (Some(counters), Some(_)) = (&mut counters, &options.archive) {
             self.counters(|emit| counters.read(emit))?;
@@ -155,22 +158,31 @@ impl Flow {
     ) -> Result<(), String> {
         let (sinks, mut failed) = (&mut self.sinks, Ok(()));
         read(&mut |value| {
-            for (place, sink) in sinks.iter_mut() {
-                if failed.is_ok() {
-                    failed = sink.counter(value).map_err(|e| format!("{place}: {e}"));
-                }
-            }
+            each(sinks, &mut failed, |_, sink| sink.counter(value));
         })?;
         failed
     }
 
-    fn lines(&mut self, lines: &mut Lines<Box<dyn BufRead>>) -> Result<(), String> {
-        for record in lines {
-            if stopped() {
-                break;
-            }
+    /// Lines may be those of somebody who follows: what has come goes out also while no more comes.
+    fn lines(
+        &mut self,
+        lines: impl Iterator<Item = Result<Record, LinesError>> + Send + 'static,
+    ) -> Result<(), String> {
+        let (ahead, records) = sync_channel(AHEAD);
+        let read = move || lines.map(|record| ahead.send(record)).find(Result::is_err);
+        std::thread::Builder::new().name("lines".into()).spawn(read).map_err(|e| e.to_string())?;
+        let mut ticked = Instant::now();
+        while !stopped() {
             self.ready()?;
-            self.add(record.map_err(|e| e.to_string())?, Instant::now())?;
+            match records.recv_timeout(NAP) {
+                Ok(record) => self.add(record.map_err(|e| e.to_string())?, Instant::now())?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.live && ticked.elapsed() >= INTERVAL {
+                self.tick()?;
+                ticked = Instant::now();
+            }
         }
         Ok(())
     }
@@ -182,7 +194,7 @@ impl Flow {
         }
         let Self { sinks, pairs, .. } = self;
         let mut failed = Ok(());
-        pairs.add(record, &mut |record| give(sinks, &record, at, &mut failed));
+        pairs.add(record, &mut |record| each(sinks, &mut failed, |_, sink| sink.add(&record, at)));
         failed
     }
 
@@ -198,35 +210,24 @@ impl Flow {
     }
 
     fn tick(&mut self) -> Result<(), String> {
-        let now = Instant::now();
-        for (place, sink) in &mut self.sinks {
-            sink.tick(now).map_err(|e| format!("{place}: {e}"))?;
-        }
-        Ok(())
+        let (now, mut failed) = (Instant::now(), Ok(()));
+        each(&mut self.sinks, &mut failed, |_, sink| sink.tick(now));
+        failed
     }
 
     fn finish(&mut self) -> Result<Summary, String> {
         let (at, mut failed) = (Instant::now(), Ok(()));
         let Self { sinks, pairs, .. } = self;
-        pairs.finish(&mut |record| give(sinks, &record, at, &mut failed));
-        failed?;
-        let mut all = Summary::default();
-        for (place, sink) in sinks {
-            let one = sink.finish().map_err(|e| format!("{place}: {e}"))?;
+        pairs.finish(&mut |record| each(sinks, &mut failed, |_, sink| sink.add(&record, at)));
+        let (mut all, missed) = (Summary::default(), self.missed);
+        each(sinks, &mut failed, |place, sink| {
+            let one = sink.finish()?;
             let Summary { sent, rejected } = one;
-            let missed = self.missed;
             say(&format!("{place}: {sent} sent, {rejected} rejected; {missed} records missed"));
             all += one;
-        }
-        Ok(all)
-    }
-}
-
-fn give(sinks: &mut [Placed], record: &Record, at: Instant, failed: &mut Result<(), String>) {
-    for (place, sink) in sinks {
-        if failed.is_ok() {
-            *failed = sink.add(record, at).map_err(|e| format!("{place}: {e}"));
-        }
+            Ok(())
+        });
+        failed.map(|()| all)
     }
 }
 
@@ -270,7 +271,8 @@ impl From {
         if let Some(file) = &options.lines {
             return Ok(Self::Lines(Lines::new(open(file)?, "localhost")));
         }
-        Ok(Self::Pcp(Box::new(Pcp::open(&wanted(options))?)))
+        let pcp = Pcp::open(&options.wanted(), &options.kinds, options.filter.as_deref())?;
+        Ok(Self::Pcp(Box::new(pcp)))
     }
 
     /// The newest time of what is read, in ns since 1970.
@@ -289,20 +291,64 @@ impl From {
     }
 }
 
-fn wanted(options: &Options) -> Wanted {
-    Wanted {
-        source: options.source(),
-        kinds: options.kinds.clone(),
-        filter: options.filter.clone(),
-        times: options.times.clone(),
-        zone: options.zone.clone(),
-    }
-}
-
-fn open(file: &str) -> Result<Box<dyn BufRead>, String> {
+fn open(file: &str) -> Result<Box<dyn BufRead + Send>, String> {
     if file == "-" {
         return Ok(Box::new(BufReader::new(io::stdin())));
     }
     let opened = File::open(file).map_err(|e| format!("{file}: {e}"))?;
     Ok(Box::new(BufReader::new(opened)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::Sender;
+
+    use super::*;
+    use crate::sink::Sink;
+
+    /// Says when it is told to write what has waited.
+    struct Told(Sender<()>, bool);
+
+    impl Sink for Told {
+        fn add(&mut self, _: &Record, _: Instant) -> io::Result<()> {
+            self.1 = true;
+            Ok(())
+        }
+
+        fn tick(&mut self, _: Instant) -> io::Result<()> {
+            if self.1 {
+                let _ = self.0.send(());
+            }
+            Ok(())
+        }
+
+        fn finish(&mut self) -> io::Result<Summary> {
+            Ok(Summary::default())
+        }
+    }
+
+    #[test]
+    fn what_lines_had_goes_out_while_no_more_come() {
+        let options = Options { lines: Some("-".into()), ..Options::default() };
+        let mut flow = Flow::new(&options).expect("a flow");
+        let (told, tells) = std::sync::mpsc::channel();
+        flow.sinks.push(("a".into(), Box::new(Told(told, false))));
+        let line = r#"{"time":"2026-11-23T16:50:13Z","source":"jvm","kind":"gc","instance":"a"}"#;
+        let mut first = Lines::new(line.as_bytes(), "here").next();
+        // The second line comes when the first has gone out; else never.
+        let second = std::iter::from_fn(move || {
+            let next = first.take();
+            if next.is_none() {
+                tells.recv_timeout(Duration::from_secs(20)).expect("the first has gone out");
+            }
+            next
+        });
+        let (ended, ends) = std::sync::mpsc::channel();
+        let whole = second.chain(std::iter::from_fn(move || {
+            let _ = ended.send(());
+            None
+        }));
+        flow.lines(whole).expect("sound");
+        assert_eq!(ends.try_recv(), Ok(()));
+    }
 }

@@ -10,6 +10,7 @@ use pmda::client::{Source, TimeZone};
 use serde::Deserialize;
 
 use crate::otlp::header;
+use crate::read::Wanted;
 
 /// Bytes of the service's file.
 const MOST_FILE: u64 = 1 << 20;
@@ -123,7 +124,7 @@ impl Options {
                 Arg::Short('z') | Arg::Long("hostzone") => found.zone = Some(TimeZone::Host),
                 Arg::Short('f') | Arg::Long("follow") => found.follow = true,
                 Arg::Short('t') | Arg::Long("interval") => {
-                    found.interval = Some(pmda::client::interval(&value(&mut parser)?)?);
+                    found.interval = Some(interval(&value(&mut parser)?)?);
                 }
                 Arg::Long("config") => found.config = Some(value(&mut parser)?.into()),
                 Arg::Long("state") => found.state = Some(value(&mut parser)?.into()),
@@ -159,7 +160,7 @@ impl Options {
         if self.interval.is_none()
             && let Some(text) = known("PCP_INTERVAL")
         {
-            self.interval = Some(pmda::client::interval(&text)?);
+            self.interval = Some(interval(&text)?);
         }
         Ok(())
     }
@@ -177,7 +178,7 @@ impl Options {
             let before = e.span().and_then(|at| text.get(..at.start)).unwrap_or_default();
             format!("{shown}: line {}: {}", before.matches('\n').count() + 1, e.message())
         })?;
-        let interval = file.interval.as_deref().map(pmda::client::interval).transpose();
+        let interval = file.interval.as_deref().map(interval).transpose();
         let interval = interval.map_err(|e| format!("{shown}: interval: {e}"))?;
         if self.otlp.is_empty() {
             self.otlp = file.otlp;
@@ -187,7 +188,11 @@ impl Options {
         }
         self.json |= file.json;
         self.all |= file.all;
-        self.headers.extend(file.headers);
+        for (name, value) in file.headers {
+            if !self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+                self.headers.push((name, value));
+            }
+        }
         self.compression = self.compression.take().or(file.compression);
         self.service = self.service.take().or(file.service);
         self.filter = self.filter.take().or(file.filter);
@@ -269,12 +274,13 @@ impl Options {
         !self.pprof.is_empty() || !self.speedscope.is_empty()
     }
 
-    /// Where records come from, if it is not a file with lines.
-    pub(super) fn source(&self) -> Source {
-        match &self.archive {
+    /// What is read, if it is not a file with lines.
+    pub(super) fn wanted(&self) -> Wanted {
+        let source = match &self.archive {
             Some(archive) => Source::Archive(archive.clone()),
             None => Source::Host(self.host.clone().unwrap_or_else(|| "local:".into())),
-        }
+        };
+        Wanted { source, times: self.times.clone(), zone: self.zone.clone() }
     }
 
     /// Whether it is a service: it waits for receivers.
@@ -286,6 +292,14 @@ impl Options {
 /// Whether something is sent there.
 pub(super) fn is_url(to: &str) -> bool {
     to.contains("://")
+}
+
+/// The time between two looks.
+fn interval(text: &str) -> Result<Duration, String> {
+    match pmda::client::interval(text)? {
+        Duration::ZERO => Err(format!("{text}: an interval above 0 is needed")),
+        found => Ok(found),
+    }
 }
 
 /// The value of an option.
@@ -312,15 +326,15 @@ mod tests {
     fn options_of_pcp_count() {
         let found =
             parse(&["--otlp", "http://a", "zorka"], &[("PCP_HOST", "web1")]).expect("sound");
-        assert_eq!(found.source(), Source::Host("web1".into()));
+        assert_eq!(found.wanted().source, Source::Host("web1".into()));
         assert_eq!(found.kinds, ["zorka"]);
         let found = parse(&[], &[("PCP_ARCHIVE", "a"), ("PCP_START_TIME", "@10:00")]);
         let found = found.expect("sound");
-        assert_eq!(found.source(), Source::Archive("a".into()));
+        assert_eq!(found.wanted().source, Source::Archive("a".into()));
         assert_eq!(found.times[0].as_deref(), Some("@10:00"));
         let found = parse(&["-h", "b"], &[("PCP_HOST", "web1")]).expect("sound");
-        assert_eq!(found.source(), Source::Host("b".into()));
-        assert_eq!(parse(&[], &[]).expect("sound").source(), Source::Host("local:".into()));
+        assert_eq!(found.wanted().source, Source::Host("b".into()));
+        assert_eq!(parse(&[], &[]).expect("sound").wanted().source, Source::Host("local:".into()));
     }
 
     #[test]
@@ -345,9 +359,11 @@ mod tests {
             &["--header", "x"],
             &["--unknown"],
             &["-f", "-t", "soon"],
+            &["-f", "-t", "0"],
         ] {
             assert!(parse(wrong, &[]).is_err(), "{wrong:?}");
         }
+        assert!(parse(&["-f"], &[("PCP_INTERVAL", "0 sec")]).is_err());
         assert!(parse(&["--help"], &[]).is_err_and(|said| said == "Help"));
         assert!(parse(&["-V"], &[]).is_err_and(|said| said == "Version"));
     }
@@ -363,6 +379,11 @@ mod tests {
         assert_eq!((found.otlp, found.kinds), (vec!["http://b".into()], vec!["zorka".into()]));
         assert_eq!(found.headers, [("Authorization".into(), "Bearer x".into())]);
         assert_eq!((found.interval, found.follow), (Some(Duration::from_millis(500)), true));
+        let found = parse(&["--config", &name, "--header", "authorization=mine"], &[]);
+        let headers = found.expect("sound").headers;
+        assert_eq!(headers, [("authorization".into(), "mine".into())]);
+        std::fs::write(&path, "interval = \"0\"\n").expect("space");
+        assert!(parse(&["--config", &name], &[]).is_err_and(|e| e.contains("interval")));
         std::fs::write(&path, "otpl = []\n").expect("space");
         assert!(parse(&["--config", &name], &[]).is_err_and(|e| e.contains("otpl")));
         std::fs::remove_file(&path).expect("the file");

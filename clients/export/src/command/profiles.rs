@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::open;
 use super::options::{Options, is_url};
 use super::sinks::{create, plain};
-use crate::profile::{Profile, Push, Stacktraces, Wanted, folded, pprof, speedscope};
+use crate::profile::{Profile, Push, Stacktraces, folded, pprof, speedscope};
 use crate::read::stopped;
 use crate::say;
 use crate::sink::Summary;
@@ -22,13 +22,7 @@ pub(super) fn run(options: &Options) -> Result<Summary, String> {
         let stacks = folded(open(file)?).map_err(|e| format!("{file}: {e}"))?;
         write(options, &Profile::new(stacks, 0, 0), &mut all)?;
     } else {
-        let wanted = Wanted {
-            source: options.source(),
-            times: options.times.clone(),
-            zone: options.zone.clone(),
-            service: options.service.clone(),
-        };
-        let mut stacks = Stacktraces::open(&wanted)?;
+        let mut stacks = Stacktraces::open(&options.wanted(), options.service.as_deref())?;
         if options.total || options.archive.is_some() {
             write(options, &stacks.all()?, &mut all)?;
         } else {
@@ -46,6 +40,15 @@ pub(super) fn run(options: &Options) -> Result<Summary, String> {
     Ok(all)
 }
 
+fn push(options: &Options, to: &str) -> Result<Push, String> {
+    Push::new(to, &options.headers, |name| std::env::var(name).ok())
+}
+
+/// Checks what can be checked without a receiver.
+pub(super) fn check(options: &Options) -> Result<(), String> {
+    options.pprof.iter().filter(|to| is_url(to)).try_for_each(|to| push(options, to).map(drop))
+}
+
 fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), String> {
     let number = profile.stacks.len() as u64;
     if number == 0 && !options.follow {
@@ -53,7 +56,7 @@ fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), 
     }
     for to in &options.pprof {
         if is_url(to) {
-            let (sent, refused) = Push::new(to, &options.headers).send(profile);
+            let (sent, refused) = push(options, to)?.send(profile);
             all.sent += sent;
             for (number, why) in refused {
                 all.rejected += number;

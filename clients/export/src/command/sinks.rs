@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::options::{Options, is_url};
 use crate::chrome::Chrome;
+use crate::meaning::{Ids, without_user};
 use crate::otlp::{Choice, Endpoint, Journal, Layout, Otlp, Patience, Said};
 use crate::perfetto::Perfetto;
 use crate::sink::Sink;
@@ -20,7 +21,8 @@ pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Placed>, String
     let choice = Choice { all: options.all, shift };
     for place in targets(options) {
         let sink = otlp(options, &place, choice)?;
-        found.push((if place.is_empty() { "OTLP".to_owned() } else { place }, Box::new(sink)));
+        let shown = if place.is_empty() { "OTLP".to_owned() } else { without_user(&place) };
+        found.push((shown, Box::new(sink)));
     }
     for to in &options.perfetto {
         let file = create(to).map_err(|e| format!("{to}: {e}"))?;
@@ -33,6 +35,21 @@ pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Placed>, String
     Ok(found)
 }
 
+/// Has all sinks do something, also after one has failed. The first error is kept in `failed`.
+pub(super) fn each(
+    sinks: &mut [Placed],
+    failed: &mut Result<(), String>,
+    mut act: impl FnMut(&str, &mut dyn Sink) -> io::Result<()>,
+) {
+    for (place, sink) in sinks {
+        if let Err(e) = act(place, sink.as_mut())
+            && failed.is_ok()
+        {
+            *failed = Err(format!("{place}: {e}"));
+        }
+    }
+}
+
 /// Where OTLP goes to; `""`: as the environment says.
 fn targets(options: &Options) -> Vec<String> {
     let others = !options.perfetto.is_empty() || !options.chrome.is_empty();
@@ -41,10 +58,27 @@ fn targets(options: &Options) -> Vec<String> {
 
 /// Checks what can be checked without a file or a receiver.
 pub(super) fn check(options: &Options) -> Result<(), String> {
-    targets(options)
-        .iter()
-        .filter(|to| to.is_empty() || is_url(to))
-        .try_for_each(|to| endpoint(options, to).map(drop))
+    receivers(options).iter().try_for_each(|to| endpoint(options, to).map(drop))
+}
+
+fn receivers(options: &Options) -> Vec<String> {
+    let mut found = targets(options);
+    found.retain(|to| is_receiver(to));
+    found
+}
+
+fn is_receiver(to: &str) -> bool {
+    to.is_empty() || is_url(to)
+}
+
+/// Where it is noted what the receiver of a URL has: each of several has a file of its own.
+fn state(path: &Path, url: &str, several: bool) -> PathBuf {
+    if !several {
+        return path.to_owned();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{:016x}", Ids::number(&[url])));
+    name.into()
 }
 
 fn endpoint(options: &Options, to: &str) -> Result<Endpoint, String> {
@@ -58,16 +92,17 @@ fn endpoint(options: &Options, to: &str) -> Result<Endpoint, String> {
 }
 
 fn otlp(options: &Options, to: &str, choice: Choice) -> Result<Otlp, String> {
-    if to.is_empty() || is_url(to) {
+    if is_receiver(to) {
         let patience = if options.is_service() { Patience::Always } else { Patience::Tries };
+        let endpoint = endpoint(options, to)?;
         let journal = match &options.state {
             Some(path) => {
-                Some(Journal::open(path).map_err(|e| format!("{}: {e}", path.display()))?)
+                let path = state(path, &endpoint.url, receivers(options).len() > 1);
+                Some(Journal::open(&path).map_err(|e| format!("{}: {e}", path.display()))?)
             }
             None => None,
         };
-        let endpoint = endpoint(options, to)?;
-        let url = endpoint.url.clone();
+        let url = endpoint.shown();
         return Otlp::receiver(endpoint, choice, patience, journal)
             .map_err(|e| format!("{url}: {e}"));
     }
@@ -99,4 +134,69 @@ pub(super) fn plain(to: &str) -> io::Result<Box<dyn Write>> {
         "-" => Box::new(BufWriter::new(io::stdout())),
         to => Box::new(BufWriter::new(File::create(Path::new(to))?)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::model::Record;
+    use crate::sink::Summary;
+
+    /// It fails in its `finish`, or not; says that it was called.
+    struct Odd(bool, std::rc::Rc<std::cell::Cell<u32>>);
+
+    impl Sink for Odd {
+        fn add(&mut self, _: &Record, _: Instant) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn tick(&mut self, _: Instant) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn finish(&mut self) -> io::Result<Summary> {
+            self.1.set(self.1.get() + 1);
+            if self.0 { Err(io::Error::other("full")) } else { Ok(Summary::default()) }
+        }
+    }
+
+    #[test]
+    fn one_that_fails_does_not_stop_the_others() {
+        let finished = std::rc::Rc::default();
+        let mut sinks: Vec<Placed> = Vec::new();
+        for (place, fails) in [("a", false), ("b", true), ("c", true), ("d", false)] {
+            sinks.push((place.into(), Box::new(Odd(fails, std::rc::Rc::clone(&finished)))));
+        }
+        let mut failed = Ok(());
+        each(&mut sinks, &mut failed, |_, sink| sink.finish().map(drop));
+        assert_eq!((finished.get(), failed), (4, Err("b: full".into())));
+    }
+
+    #[test]
+    fn each_of_several_receivers_has_a_state_of_its_own() {
+        let folder = std::env::temp_dir().join(format!("states-{}", std::process::id()));
+        let noted = |otlp: &[&str]| {
+            std::fs::create_dir(&folder).expect("a folder");
+            let otlp = otlp.iter().map(|url| (*url).to_owned()).collect();
+            let state = Some(folder.join("state.a"));
+            let options = Options { otlp, state, ..Options::default() };
+            for (_, mut sink) in sinks(&options, 0).expect("files") {
+                sink.finish().expect("nothing is sent");
+            }
+            let files = std::fs::read_dir(&folder).expect("the folder");
+            let names = files.map(|file| file.expect("a file").file_name());
+            let mut names: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+            std::fs::remove_dir_all(&folder).expect("the folder");
+            names.sort();
+            names
+        };
+        assert_eq!(noted(&["http://a"]), ["state.a"]);
+        let [a, b] = ["http://a/v1/traces", "http://b/v1/traces"]
+            .map(|url| format!("state.a.{:016x}", Ids::number(&[url])));
+        let mut both = [a, b];
+        both.sort();
+        assert_eq!(noted(&["http://a", "http://b"]), both);
+    }
 }

@@ -179,7 +179,7 @@ fn field<'n>(record: &Record, name: &'n str) -> &'n str {
 }
 
 /// `scheme://user:password@host/` without the user.
-fn without_user(url: &str) -> String {
+pub(crate) fn without_user(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, behind) = rest.split_at(end);

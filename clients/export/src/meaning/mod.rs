@@ -13,6 +13,8 @@ mod names;
 mod pairs;
 mod resource;
 
+pub(crate) use conventions::without_user;
+
 pub use attributes::{Attribute, Attributes};
 pub use ids::{Identity, Ids, SpanId, TraceId};
 pub use item::{Item, Role};

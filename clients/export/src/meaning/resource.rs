@@ -76,8 +76,9 @@ impl Resource {
         let listed = |name: &str| {
             let text =
                 if source == "zorka" { record.get("attributes")?.text() } else { return None };
-            let found =
-                logfmt::pairs(&text).find(|(known, _)| known.strip_prefix("local.") == Some(name));
+            let found = logfmt::pairs(&text)
+                .into_iter()
+                .find(|(known, _)| known.strip_prefix("local.") == Some(name));
             found.map(|(_, value)| value.into_owned())
         };
         let label = |name: &str| {

@@ -25,6 +25,8 @@ pub(super) enum Verdict {
     OtherForm,
     /// It takes none of it, ever.
     Refused(String),
+    /// It takes nothing from here as things are.
+    Denied(String),
 }
 
 /// An answer of HTTP.
@@ -47,10 +49,16 @@ impl Answer<'_> {
                 Verdict::Again(self.retry_after.and_then(|text| after(text, now)))
             }
             415 => Verdict::OtherForm,
-            status => Verdict::Refused(match said(self.body) {
-                message if message.is_empty() => format!("status {status}"),
-                message => format!("status {status}: {message}"),
-            }),
+            status => {
+                let why = match said(self.body) {
+                    message if message.is_empty() => format!("status {status}"),
+                    message => format!("status {status}: {message}"),
+                };
+                match status {
+                    401 | 403 | 404 => Verdict::Denied(why),
+                    _ => Verdict::Refused(why),
+                }
+            }
         }
     }
 }
@@ -199,7 +207,10 @@ mod tests {
         assert_eq!(verdict(500, None, b""), refused("status 500"));
         assert_eq!(verdict(400, None, br#"{"code":3,"message":"no"}"#), refused("status 400: no"));
         assert_eq!(verdict(400, None, b"\x08\x03\x12\x02no"), refused("status 400: no"));
-        assert_eq!(verdict(404, None, b"404 page\n"), refused("status 404: 404 page"));
+        for status in [401, 403, 404] {
+            let denied = Verdict::Denied(format!("status {status}: a page"));
+            assert_eq!(verdict(status, None, b"a page\n"), denied);
+        }
         assert_eq!(verdict(400, None, &[0xff; 400]), refused("status 400"));
     }
 }

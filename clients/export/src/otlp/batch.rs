@@ -36,8 +36,10 @@ pub(super) struct Batch {
     json: bool,
     groups: Vec<Group>,
     index: HashMap<(Resource, Arc<str>), usize>,
-    /// The ids of its spans.
-    pub(super) ids: Vec<SpanId>,
+    /// The number of its spans.
+    pub(super) spans: usize,
+    /// The ids of those that are noted when they are delivered.
+    pub(super) noted: Vec<SpanId>,
     bytes: usize,
 }
 
@@ -56,13 +58,14 @@ impl Batch {
             json: form == Form::Json,
             groups: Vec::new(),
             index: HashMap::new(),
-            ids: Vec::new(),
+            spans: 0,
+            noted: Vec::new(),
             bytes: 0,
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.spans == 0
     }
 
     /// Bytes of its larger form.
@@ -71,13 +74,13 @@ impl Batch {
     }
 
     /// Takes a span of a record's resource. `false`: it has no room, but in an empty batch it always has.
-    pub(super) fn add(&mut self, record: &Record, span: &Span<'_>) -> bool {
+    pub(super) fn add(&mut self, record: &Record, span: &Span<'_>, noted: bool) -> bool {
         let mut encoded = Proto::default();
         encoded.message(2, |out| span.proto(out));
         let text = if self.json { span.json().to_string() } else { String::new() };
         let size = encoded.len().max(text.len() + 1);
-        let full = self.ids.len() >= MOST_SPANS || self.bytes + size > MOST_BYTES;
-        if full && !self.ids.is_empty() {
+        let full = self.spans >= MOST_SPANS || self.bytes + size > MOST_BYTES;
+        if full && !self.is_empty() {
             return false;
         }
         let key = (Resource::of(record), record.origin.instance.host.clone());
@@ -99,7 +102,10 @@ impl Batch {
             group.spans_json.push_str(&text);
         }
         self.bytes += size;
-        self.ids.push(span.span);
+        self.spans += 1;
+        if noted {
+            self.noted.push(span.span);
+        }
         true
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::meaning::{Attribute, Attributes, Identity, Ids, Item, Role, SpanId};
 use crate::model::Record;
 use crate::sink::{Sink, Summary};
-use crate::tree::Tree;
+use crate::tree::{Node, Tree};
 
 use super::batch::{Batch, Form};
 use super::hold::{Held, Hold};
@@ -43,7 +43,7 @@ pub struct Otlp {
     batch: Batch,
     target: Box<dyn Target>,
     /// Spans that were delivered before this program was started.
-    known: HashSet<SpanId>,
+    pub(super) known: HashSet<SpanId>,
 }
 
 impl Otlp {
@@ -57,13 +57,22 @@ impl Otlp {
         Self { choice, form, ids, hold, batch: Batch::new(form), target, known }
     }
 
-    fn put(&mut self, record: &Record, span: &Span<'_>) -> io::Result<()> {
+    /// `noted`: that it was delivered is remembered.
+    fn put(&mut self, record: &Record, mut span: Span<'_>, noted: bool) -> io::Result<()> {
         if self.known.contains(&span.span) {
             return Ok(());
         }
-        if !self.batch.add(record, span) {
+        let shift = self.choice.shift;
+        if shift != 0 {
+            let events = span.events.iter_mut().map(|event| &mut event.time);
+            for time in events.chain([&mut span.start, &mut span.end]) {
+                *time = time.saturating_add(shift);
+            }
+            span.attributes.set("apm.shift", Attribute::Int(shift));
+        }
+        if !self.batch.add(record, &span, noted) {
             self.flush()?;
-            self.batch.add(record, span);
+            self.batch.add(record, &span, noted);
         }
         Ok(())
     }
@@ -81,7 +90,7 @@ impl Otlp {
         let missed = i64::try_from(record.missed).unwrap_or(i64::MAX);
         attributes.set("apm.missed", Attribute::Int(missed));
         attributes.set_text("apm.record", &*record.origin.full);
-        let at = record.time.max(0).saturating_add(self.choice.shift);
+        let at = record.time.max(0);
         let span = Span {
             trace: identity.trace,
             span: Ids::below(identity.trace, identity.span, "missed"),
@@ -95,40 +104,47 @@ impl Otlp {
             dropped: 0,
             failed: Some(Cow::Borrowed("")),
         };
-        self.put(record, &span)
+        self.put(record, span, true)
     }
 
-    /// The tree of a call as spans below it.
+    /// The tree of a call as spans below it. Its last one is noted for all: before it, all were delivered.
     fn tree(&mut self, record: &Record, tree: &Tree<'_>) -> io::Result<()> {
         let call = crate::tree::call(record);
-        let shift = self.choice.shift;
+        let nodes = tree.nodes();
+        let id = |node: &Node<'_>| {
+            Ids::below(call.trace, call.span, &format!("{} {}", node.number, node.name))
+        };
+        let last = nodes.last().map(id);
+        if last.is_some_and(|last| self.known.contains(&last)) {
+            return Ok(());
+        }
         // Of each level: the newest span.
         let mut open = vec![call.span];
-        for node in tree.nodes() {
+        for node in nodes {
             open.truncate(node.depth);
-            let name = format!("{} {}", node.number, node.name);
+            let own = id(&node);
             let span = Span {
                 trace: call.trace,
-                span: Ids::below(call.trace, call.span, &name),
+                span: own,
                 parent: open.last().copied(),
                 name: Cow::Borrowed(node.name),
                 role: Role::Internal,
-                start: node.start.saturating_add(shift),
-                end: node.end.saturating_add(shift),
+                start: node.start,
+                end: node.end,
                 attributes: node.attributes(),
                 events: Vec::new(),
                 dropped: 0,
                 failed: None,
             };
-            open.push(span.span);
-            self.put(record, &span)?;
+            open.push(own);
+            self.put(record, span, last == Some(own))?;
         }
         Ok(())
     }
 
     fn release(&mut self, held: &Held) -> io::Result<()> {
         let item = Item::new(&held.record);
-        let mut attributes = Attributes::of(&item, Some(&held.identity));
+        let attributes = Attributes::of(&item, Some(&held.identity));
         let mut events: Vec<Event<'_>> = held.events.iter().map(|of| event(of, &item)).collect();
         let named =
             held.key().filter(|_| item.is_exception()).map(|_| crate::tree::call(&held.record));
@@ -137,25 +153,20 @@ impl Otlp {
             events.push(event(&held.record, &item));
         }
         events.sort_by_key(|event| event.time);
-        let shift = self.choice.shift;
-        if shift != 0 {
-            attributes.set("apm.shift", Attribute::Int(shift));
-            events.iter_mut().for_each(|event| event.time = event.time.saturating_add(shift));
-        }
         let span = Span {
             trace: held.identity.trace,
             span: held.identity.span,
             parent: named.map_or(held.identity.parent, |call| Some(call.span)),
             name: item.name(),
             role: item.role(),
-            start: item.start.saturating_add(shift),
-            end: item.end().saturating_add(shift),
+            start: item.start,
+            end: item.end(),
             attributes,
             events,
             dropped: held.dropped,
             failed,
         };
-        self.put(&held.record, &span)
+        self.put(&held.record, span, true)
     }
 }
 

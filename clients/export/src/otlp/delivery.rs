@@ -42,7 +42,7 @@ impl Otlp {
     /// Sends to a receiver.
     ///
     /// # Errors
-    /// Certificates or the state file cannot be read.
+    /// There is no thread to be had.
     pub fn receiver(
         to: Endpoint,
         choice: Choice,
@@ -53,7 +53,7 @@ impl Otlp {
         let known = journal.as_ref().map_or_else(HashSet::new, |journal| journal.known().collect());
         let shared = Arc::<Shared>::default();
         let sender = Sender {
-            post: Post::new(to)?,
+            post: Post::new(to),
             shared: shared.clone(),
             patience,
             journal,
@@ -133,7 +133,7 @@ impl Sender {
     fn run(mut self) {
         while let Some(batch) = self.next() {
             let summary = if self.is_over() {
-                Summary { sent: 0, rejected: batch.ids.len() as u64 }
+                Summary { sent: 0, rejected: batch.spans as u64 }
             } else {
                 self.deliver(&batch)
             };
@@ -163,8 +163,8 @@ impl Sender {
     }
 
     fn deliver(&mut self, batch: &Batch) -> Summary {
-        let spans = batch.ids.len() as u64;
-        let url = self.post.url().to_owned();
+        let spans = batch.spans as u64;
+        let url = self.post.shown();
         let mut body = self.body(batch);
         let mut tries = 0;
         let mut wait = WAIT;
@@ -190,8 +190,11 @@ impl Sender {
                     self.form = Form::Protobuf;
                     body = self.body(batch);
                 }
-                Verdict::OtherForm => {
-                    say(&format!("{url}: {spans} spans rejected: {why}"));
+                // That says nothing of these spans: another start may deliver them.
+                Verdict::OtherForm | Verdict::Denied(_) => {
+                    let message =
+                        if let Verdict::Denied(message) = verdict { message } else { why };
+                    say(&format!("{url}: {spans} spans rejected: {message}"));
                     return Summary { sent: 0, rejected: spans };
                 }
                 Verdict::Refused(message) => {
@@ -202,7 +205,7 @@ impl Sender {
                 Verdict::Again(asked) => {
                     let most = if self.failing { 0 } else { TRIES };
                     let given_up = self.patience == Patience::Tries && tries >= most;
-                    let pause = jittered(asked.unwrap_or(wait));
+                    let pause = pause(asked, wait);
                     if tries == 0 && !given_up {
                         say(&format!("{url}: {why}, again in {:.1} s", pause.as_secs_f64()));
                     }
@@ -234,7 +237,7 @@ impl Sender {
 
     fn remember(&mut self, batch: &Batch) {
         if let Some(journal) = &mut self.journal
-            && let Err(e) = journal.delivered(&batch.ids)
+            && let Err(e) = journal.delivered(&batch.noted)
         {
             say(&format!("{}: {e}", journal.path().display()));
             self.journal = None;
@@ -261,8 +264,89 @@ impl Sender {
     }
 }
 
-/// Up to a fourth more, so that not all clients come again at once.
-fn jittered(time: Duration) -> Duration {
+/// The time until a request is sent again: what the receiver asks for, but a busy loop it cannot have, else `wait`; up
+/// to a fourth more, so that not all clients come again at once.
+fn pause(asked: Option<Duration>, wait: Duration) -> Duration {
+    let time = asked.map_or(wait, |asked| asked.max(WAIT));
     let random = RandomState::new().build_hasher().finish() % 256;
     time + time.saturating_mul(u32::try_from(random).unwrap_or(0)) / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    use super::super::endpoint::Said;
+    use super::super::tests::record;
+    use super::*;
+    use crate::sink::Sink;
+
+    /// What is noted after a receiver has answered a call and its tree so.
+    fn noted(status: u16) -> usize {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("a port"));
+        let server = std::thread::spawn(move || {
+            let (mut peer, _) = listener.accept().expect("a peer");
+            let mut got = Vec::new();
+            let mut part = [0; 4096];
+            let head = loop {
+                let length = peer.read(&mut part).expect("a request");
+                got.extend_from_slice(part.get(..length).expect("read"));
+                if let Some(at) = got.windows(4).position(|end| end == b"\r\n\r\n") {
+                    break at + 4;
+                }
+            };
+            let text = String::from_utf8_lossy(&got).to_lowercase();
+            let length = text.split_once("content-length: ").expect("a length").1;
+            let length: usize =
+                length.split_once('\r').expect("a line").0.parse().expect("a number");
+            while got.len() < head + length {
+                let length = peer.read(&mut part).expect("a request");
+                got.extend_from_slice(part.get(..length).expect("read"));
+            }
+            write!(peer, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                .expect("an answer");
+        });
+        let path = std::env::temp_dir().join(format!("noted-{}-{status}", std::process::id()));
+        let endpoint = Endpoint::new(&Said { url, ..Said::default() }, |_| None).expect("sound");
+        let journal = Journal::open(&path).expect("a file");
+        let choice = Choice::default();
+        let mut otlp = Otlp::receiver(endpoint, choice, Patience::Tries, Some(journal));
+        let otlp = otlp.as_mut().expect("a thread");
+        let of = [("duration", "10"), ("thread", "main")];
+        let tree = ("tree", "0,9,9,,1,R.r 1,3,1,5,2,A.a 2,2,2,,7,B.b 1,6,6,0,1,C.c");
+        for (kind, parameters) in
+            [("profiler.call", &of[..]), ("profiler.tree", &[of[0], of[1], tree])]
+        {
+            otlp.add(&record(kind, "a/b/c", 100, parameters), Instant::now()).expect("memory");
+        }
+        let summary = otlp.finish().expect("an end");
+        assert_eq!(summary.sent + summary.rejected, 4);
+        server.join().expect("the server");
+        let known = Journal::open(&path).expect("the file").known().count();
+        std::fs::remove_file(&path).expect("the file");
+        known
+    }
+
+    #[test]
+    fn what_a_receiver_has_is_noted_once_for_a_tree() {
+        assert_eq!(noted(200), 2);
+        // It will never take those.
+        assert_eq!(noted(400), 2);
+    }
+
+    #[test]
+    fn what_another_start_may_deliver_is_not_noted() {
+        assert_eq!([401, 403, 404, 415].map(noted), [0; 4]);
+    }
+
+    #[test]
+    fn a_receiver_that_asks_for_no_pause_gets_one() {
+        let longest = Duration::from_secs(30);
+        assert!(pause(Some(Duration::ZERO), longest) >= WAIT);
+        assert!(pause(Some(Duration::ZERO), longest) < 2 * WAIT);
+        assert!(pause(Some(5 * WAIT), WAIT) >= 5 * WAIT);
+        assert!(pause(None, longest) >= longest);
+    }
 }

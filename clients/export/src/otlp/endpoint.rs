@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
+use ureq::Agent;
+
 use super::Form;
+use crate::http::{agent, sendable, variable};
+use crate::meaning::without_user;
 
 /// Longest time for one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where spans go to, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The whole URL.
     pub url: String,
@@ -18,12 +22,8 @@ pub struct Endpoint {
     pub form: Form,
     /// Whether requests are compressed.
     pub gzip: bool,
-    /// For one request.
-    pub timeout: Duration,
-    /// Files in PEM: authorities that certificates of servers may be of, our certificate, its key.
-    pub authority: Option<String>,
-    /// See `authority`.
-    pub certificate: Option<(String, String)>,
+    /// With its time for one request, and with certificates.
+    pub(super) agent: Agent,
 }
 
 /// What the command line said.
@@ -45,12 +45,7 @@ impl Endpoint {
     /// # Errors
     /// Something has no meaning; the text says what.
     pub fn new(said: &Said, environment: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        // Each has a form for traces, which goes first.
-        let known = |name: &str| {
-            let one = |name: String| environment(&name).filter(|text| !text.is_empty());
-            one(format!("OTEL_EXPORTER_OTLP_TRACES_{name}"))
-                .or_else(|| one(format!("OTEL_EXPORTER_OTLP_{name}")))
-        };
+        let known = |name: &str| variable(&environment, name);
         let url = if said.url.is_empty() {
             match environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").filter(|url| !url.is_empty()) {
                 Some(whole) => whole,
@@ -59,9 +54,6 @@ impl Endpoint {
         } else {
             with_path(&said.url)
         };
-        if !url.starts_with("http://") && !url.starts_with("https://") {
-            return Err(format!("{url}: http:// or https:// is needed"));
-        }
         let mut headers = said.headers.clone();
         for pair in known("HEADERS").iter().flat_map(|text| text.split(',')) {
             let pair = pair.trim();
@@ -73,6 +65,7 @@ impl Endpoint {
                 headers.push((name, value));
             }
         }
+        sendable(&url, &headers)?;
         let protocol = known("PROTOCOL");
         let form = match protocol.as_deref() {
             _ if said.json => Form::Json,
@@ -97,16 +90,13 @@ impl Endpoint {
                 _ => return Err(format!("OTEL_EXPORTER_OTLP_TIMEOUT={text}: milliseconds")),
             },
         };
-        let certificate = match (known("CLIENT_CERTIFICATE"), known("CLIENT_KEY")) {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, None) => None,
-            _ => {
-                return Err("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY need each \
-                            other"
-                    .into());
-            }
-        };
-        Ok(Self { url, headers, form, gzip, timeout, authority: known("CERTIFICATE"), certificate })
+        Ok(Self { url, headers, form, gzip, agent: agent(timeout, &environment)? })
+    }
+
+    /// The URL without a user and password.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        without_user(&self.url)
     }
 }
 
@@ -176,19 +166,20 @@ mod tests {
                 ("OTEL_EXPORTER_OTLP_COMPRESSION", "none"),
                 ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "2500"),
                 ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
-                ("OTEL_EXPORTER_OTLP_CERTIFICATE", "ca.pem"),
             ],
         );
         let found = found.expect("sound");
         let headers = [("X-A", "mine"), ("authorization", "Basic a=b")];
         assert_eq!(found.headers, headers.map(|(n, v)| (n.to_owned(), v.to_owned())));
         assert_eq!((found.gzip, found.form), (false, Form::Json));
-        assert_eq!(found.timeout, Duration::from_millis(2500));
-        assert_eq!(found.authority.as_deref(), Some("ca.pem"));
+        assert_eq!(found.agent.config().timeouts().global, Some(Duration::from_millis(2500)));
         for wrong in [
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "nothing"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "a=b%0Ac"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a b"),
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem"),
             ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "k"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "b:4317"),
         ] {

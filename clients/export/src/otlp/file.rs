@@ -55,7 +55,7 @@ impl Target for File {
                 self.out.write_all(b"\n")?;
             }
         }
-        self.summary.sent += batch.ids.len() as u64;
+        self.summary.sent += batch.spans as u64;
         self.out.flush()
     }
 

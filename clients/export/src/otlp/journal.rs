@@ -75,7 +75,8 @@ impl Journal {
     fn renew(&mut self) -> io::Result<()> {
         let old = self.ids.len().saturating_sub(self.most);
         self.ids.drain(..old);
-        let beside = self.path.with_extension("new");
+        let mut beside = self.path.as_os_str().to_owned();
+        beside.push(".new");
         let mut file = File::create(&beside)?;
         file.write_all(&self.ids.iter().flat_map(|id| id.0).collect::<Vec<_>>())?;
         file.sync_data()?;
@@ -88,6 +89,22 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn journals_beside_each_other_are_apart() {
+        let name =
+            |end: &str| std::env::temp_dir().join(format!("journals-{}.{end}", std::process::id()));
+        let all = ["new", "b"].map(name);
+        for (path, n) in all.iter().zip(1..) {
+            Journal::open(path).expect("a file").delivered(&[SpanId([n; 8])]).expect("space");
+        }
+        let known = all.each_ref().map(|path| {
+            let known: Vec<_> = Journal::open(path).expect("the file").known().collect();
+            fs::remove_file(path).expect("the file");
+            known
+        });
+        assert_eq!(known, [[SpanId([1; 8])], [SpanId([2; 8])]]);
+    }
 
     #[test]
     fn the_newest_are_known_after_a_restart() {

@@ -1,12 +1,9 @@
 //! One request.
 
-use std::fs;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::Read;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Error};
+use ureq::Error;
 
 use super::answer::{Answer, Verdict};
 use super::batch::Form;
@@ -14,38 +11,20 @@ use super::endpoint::Endpoint;
 
 /// Bytes of an answer that are read.
 const MOST_ANSWER: u64 = 64 << 10;
-/// Bytes of a file with certificates.
-const MOST_PEM: u64 = 1 << 20;
 
 /// Sends requests to one receiver.
 pub(super) struct Post {
-    agent: Agent,
     to: Endpoint,
 }
 
 impl Post {
-    pub(super) fn new(to: Endpoint) -> io::Result<Self> {
-        let mut tls = TlsConfig::builder();
-        if let Some(file) = &to.authority {
-            tls = tls.root_certs(RootCerts::new_with_certs(&certificates(file)?));
-        }
-        if let Some((chain, key)) = &to.certificate {
-            let private = PrivateKey::from_pem(&pem(key)?)
-                .map_err(|e| io::Error::other(format!("{key}: {e}")))?;
-            tls = tls.client_cert(Some(ClientCert::new_with_certs(&certificates(chain)?, private)));
-        }
-        let config = Agent::config_builder()
-            .tls_config(tls.build())
-            .timeout_global(Some(to.timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .user_agent(format!("pcp-apm/{}", env!("CARGO_PKG_VERSION")))
-            .build();
-        Ok(Self { agent: config.into(), to })
+    pub(super) fn new(to: Endpoint) -> Self {
+        Self { to }
     }
 
-    pub(super) fn url(&self) -> &str {
-        &self.to.url
+    /// The URL as it is shown.
+    pub(super) fn shown(&self) -> String {
+        self.to.shown()
     }
 
     pub(super) fn gzip(&self) -> bool {
@@ -58,7 +37,7 @@ impl Post {
             Form::Protobuf => "application/x-protobuf",
             Form::Json => "application/json",
         };
-        let mut request = self.agent.post(&self.to.url).header("Content-Type", kind);
+        let mut request = self.to.agent.post(&self.to.url).header("Content-Type", kind);
         if self.to.gzip {
             request = request.header("Content-Encoding", "gzip");
         }
@@ -86,36 +65,13 @@ impl Post {
     }
 }
 
-/// What is wrong with the network may pass; what is wrong with us does not.
+/// What is wrong with the network may pass; what is wrong with us does not, but a later start may do better.
 fn failed(error: &Error) -> (Verdict, String) {
     let why = error.to_string();
     match error {
         Error::BadUri(_) | Error::Http(_) | Error::InvalidProxyUrl | Error::TlsRequired => {
-            (Verdict::Refused(why.clone()), why)
+            (Verdict::Denied(why.clone()), why)
         }
         _ => (Verdict::Again(None), why),
     }
-}
-
-fn pem(file: &str) -> io::Result<Vec<u8>> {
-    let open = || {
-        let mut text = Vec::new();
-        fs::File::open(Path::new(file))?.take(MOST_PEM).read_to_end(&mut text)?;
-        Ok(text)
-    };
-    open().map_err(|e: io::Error| io::Error::new(e.kind(), format!("{file}: {e}")))
-}
-
-fn certificates(file: &str) -> io::Result<Vec<Certificate<'static>>> {
-    let text = pem(file)?;
-    let found: Vec<_> = parse_pem(&text)
-        .filter_map(|item| match item {
-            Ok(PemItem::Certificate(certificate)) => Some(certificate),
-            _ => None,
-        })
-        .collect();
-    if found.is_empty() {
-        return Err(io::Error::other(format!("{file}: no certificate in it")));
-    }
-    Ok(found)
 }

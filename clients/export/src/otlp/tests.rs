@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::hold::PATIENCE;
 use super::{Choice, Layout, Otlp};
+use crate::meaning::SpanId;
 use crate::model::{Flags, Instance, Origin, Record, Value};
 use crate::sink::Sink;
 
@@ -199,6 +200,54 @@ fn missed_records_are_seen() {
         (&"17 records missed".into(), &2.into())
     );
     assert_eq!(attribute(&spans[0], "apm.missed").expect("a number")["intValue"], "17");
+}
+
+#[test]
+fn a_tree_that_was_delivered_is_passed_over_as_a_whole() {
+    let of = [("duration", "10"), ("tree", "0,9,9,,1,R.r 1,3,1,5,2,A.a 1,6,6,0,1,C.c")];
+    let tree = record("profiler.tree", "a/b/c", 100, &of);
+    let ids = |known: &[SpanId]| {
+        let (mut otlp, out) = otlp(true);
+        otlp.known.extend(known);
+        otlp.add(&tree, Instant::now()).expect("memory");
+        otlp.finish().expect("memory");
+        let ids = out.spans().into_iter().map(|span| {
+            let id = span["spanId"].as_str().and_then(|id| u64::from_str_radix(id, 16).ok());
+            SpanId(id.expect("an id").to_be_bytes())
+        });
+        ids.collect::<Vec<_>>()
+    };
+    let all = ids(&[]);
+    assert_eq!(all.len(), 2);
+    assert_eq!(ids(&all[1..]), []);
+    // A part of it was lost at the end.
+    assert_eq!(ids(&all[..1]), all[1..]);
+}
+
+#[test]
+fn all_spans_say_how_much_later_they_are() {
+    let of = [("duration", "10"), ("tree", "0,9,9,,1,R.r 1,3,1,5,2,A.a")];
+    let mut loss = record("profiler.call", "a/b/c", 100, &of[..1]);
+    loss.missed = 3;
+    let records = [loss, record("profiler.tree", "a/b/c", 100, &of)];
+    let run = |shift| {
+        let out = Shared::default();
+        let choice = Choice { all: false, shift };
+        let mut otlp = Otlp::file(Box::new(out.clone()), Layout::Lines, choice).expect("a file");
+        records.iter().for_each(|record| otlp.add(record, Instant::now()).expect("memory"));
+        otlp.finish().expect("memory");
+        out.spans()
+    };
+    let (plain, later) = (run(0), run(5_000_000_000));
+    assert_eq!((plain.len(), later.len()), (3, 3));
+    let time = |span: &Json, name: &str| span[name].as_str().and_then(|n| n.parse::<i64>().ok());
+    for (plain, later) in plain.iter().zip(&later) {
+        assert_eq!(attribute(plain, "apm.shift"), None);
+        assert_eq!(attribute(later, "apm.shift").expect("a mark")["intValue"], "5000000000");
+        for name in ["startTimeUnixNano", "endTimeUnixNano"] {
+            assert_eq!(time(later, name), time(plain, name).map(|at| at + 5_000_000_000));
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod speedscope;
 use std::collections::HashMap;
 
 pub use folded::folded;
-pub use pcp::{Stacktraces, Wanted};
+pub use pcp::Stacktraces;
 pub use pprof::{pprof, units};
 pub use push::Push;
 pub use speedscope::speedscope;

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use pmda::client::{Context, Desc, Fetched, Source, TimeZone};
+use pmda::client::{Context, Desc, Fetched};
 
 use super::{Folded, Profile};
+use crate::read::Wanted;
 
 /// How long the PMDA has been running, in ns.
 const UPTIME: &str = "apm.self.uptime";
@@ -57,19 +58,6 @@ const METRICS: [Stacks; 4] = [
     },
 ];
 
-/// Which stacks.
-#[derive(Debug, Clone)]
-pub struct Wanted {
-    /// Where they are.
-    pub source: Source,
-    /// -S, -T, -A, -O of an archive.
-    pub times: [Option<String>; 4],
-    /// -Z, -z.
-    pub zone: Option<TimeZone>,
-    /// A pattern of services.
-    pub service: Option<String>,
-}
-
 /// By metric and instance: when a value was, and the value.
 type Values = HashMap<(usize, i32), (i64, i64)>;
 
@@ -83,15 +71,12 @@ pub struct Stacktraces {
 }
 
 impl Stacktraces {
-    /// Connects, and finds what there is.
+    /// Connects, and finds what there is. `service`: a pattern.
     ///
     /// # Errors
     /// A line that says what is wrong.
-    pub fn open(wanted: &Wanted) -> Result<Self, String> {
-        let context = Context::new(&wanted.source).map_err(|e| e.to_string())?;
-        if let Some(zone) = &wanted.zone {
-            context.zone(zone).map_err(|e| format!("the time zone: {e}"))?;
-        }
+    pub fn open(wanted: &Wanted, service: Option<&str>) -> Result<Self, String> {
+        let context = wanted.open()?;
         let found = METRICS.iter();
         let found = found.filter_map(|stacks| Some((stacks, context.lookup(stacks.name).ok()?)));
         let metrics: Vec<(&Stacks, Desc)> = found.collect();
@@ -102,7 +87,7 @@ impl Stacktraces {
                 "no stacks here: pmdaapm is not installed, or its sources are off".into()
             });
         }
-        let (service, times) = (wanted.service.clone(), wanted.times.clone());
+        let (service, times) = (service.map(str::to_owned), wanted.times.clone());
         Ok(Self { of: Of { context, metrics }, service, times, last: None })
     }
 
@@ -228,9 +213,7 @@ impl Of {
     }
 
     fn uptime(&self) -> Option<i64> {
-        let desc = self.context.lookup(UPTIME).ok()?;
-        let fetched = self.context.fetch(&[desc.pmid]).ok()??;
-        fetched.values(0).ok()?.next()?.1.number(desc)
+        self.context.first(UPTIME, |value, desc| value.number(desc))
     }
 
     fn total(&self) -> Result<Gained, String> {
@@ -254,17 +237,9 @@ impl Of {
     }
 
     /// What was added between two times; of a step that is partly outside a part.
-    fn archive(
-        &self,
-        [start, finish, align, origin]: &[Option<String>; 4],
-    ) -> Result<Gained, String> {
+    fn archive(&self, times: &[Option<String>; 4]) -> Result<Gained, String> {
         let context = &self.context;
-        let window = context.window(
-            start.as_deref(),
-            finish.as_deref(),
-            align.as_deref(),
-            origin.as_deref(),
-        )?;
+        let window = context.window(times)?;
         let whole = context.whole().map_err(|e| e.to_string())?;
         context.forward_from(whole.start).map_err(|e| e.to_string())?;
         let (mut before, mut gained) = (Values::new(), HashMap::<(usize, i32), f64>::new());

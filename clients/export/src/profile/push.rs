@@ -6,6 +6,8 @@ use std::time::Duration;
 use ureq::Agent;
 
 use super::{Folded, Profile};
+use crate::http;
+use crate::meaning::without_user;
 
 /// For one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,17 +24,18 @@ pub struct Push {
 
 impl Push {
     /// `url`: the receiver; `/ingest` is appended.
-    #[must_use]
-    pub fn new(url: &str, headers: &[(String, String)]) -> Self {
-        let config = Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .user_agent(concat!("pcp-apm/", env!("CARGO_PKG_VERSION")))
-            .build();
+    ///
+    /// # Errors
+    /// It cannot be sent to; the text says why.
+    pub fn new(
+        url: &str,
+        headers: &[(String, String)],
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
         let url = url.trim_end_matches('/');
-        let url = url.strip_suffix("/ingest").unwrap_or(url);
-        Self { agent: config.into(), url: format!("{url}/ingest"), headers: headers.to_vec() }
+        let url = format!("{}/ingest", url.strip_suffix("/ingest").unwrap_or(url));
+        http::sendable(&url, headers)?;
+        Ok(Self { agent: http::agent(TIMEOUT, environment)?, url, headers: headers.to_vec() })
     }
 
     /// Sends a profile: how many stacks were taken. What was refused is in the list, in words.
@@ -50,7 +53,8 @@ impl Push {
                 }
                 match self.post(&query(profile, service, kind), &lines(&stacks)) {
                     Ok(()) => sent += number,
-                    Err(why) => refused.push((number, format!("{}: {service}: {why}", self.url))),
+                    Err(why) => refused
+                        .push((number, format!("{}: {service}: {why}", without_user(&self.url)))),
                 }
             }
         }
@@ -139,7 +143,8 @@ mod tests {
             stack("webshop", &["C.c"], 1_000_000, Some(1_000_000)),
         ];
         let profile = Profile::new(stacks, 1_700_000_000_500_000_000, 10_000_000_000);
-        let (sent, refused) = Push::new(&url, &[("X-Scope".into(), "a".into())]).send(&profile);
+        let push = Push::new(&url, &[("X-Scope".into(), "a".into())], |_| None);
+        let (sent, refused) = push.unwrap().send(&profile);
         let refused: Vec<_> = refused.iter().map(|(number, why)| (*number, &**why)).collect();
         assert_eq!((sent, refused), (2, vec![(1, &*format!("{url}ingest: webshop: status 422"))]));
         let requests = server.join().unwrap();

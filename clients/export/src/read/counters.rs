@@ -1,11 +1,13 @@
 //! Metrics beside records: values over time, of counters their rates.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pmda::client::{Context, Desc, Fetched};
 
 use super::Wanted;
+use super::domain::Domain;
 use crate::model::Instance;
 use crate::timeline::Number;
 
@@ -27,7 +29,8 @@ struct Metric {
 pub struct Counters {
     context: Context,
     metrics: Vec<Metric>,
-    instances: HashMap<(usize, i32), Instance>,
+    /// Those of each metric.
+    domains: HashMap<usize, Domain>,
     /// Of counters: when their value was, and the value.
     before: HashMap<(usize, i32), (i64, f64)>,
     times: [Option<String>; 4],
@@ -57,10 +60,7 @@ impl Counters {
     /// # Errors
     /// A line that says what is wrong.
     pub fn open(wanted: &Wanted, names: &[String]) -> Result<Self, String> {
-        let context = Context::new(&wanted.source).map_err(|e| e.to_string())?;
-        if let Some(zone) = &wanted.zone {
-            context.zone(zone).map_err(|e| format!("the time zone: {e}"))?;
-        }
+        let context = wanted.open()?;
         if names.len() > MOST_METRICS {
             return Err(format!("--counters: more than {MOST_METRICS} metrics"));
         }
@@ -77,8 +77,8 @@ impl Counters {
             let source = name.split('.').nth(1).unwrap_or(name).into();
             metrics.push(Metric { name: name.as_str().into(), source, unit: unit.into(), desc });
         }
-        let (instances, before) = (HashMap::new(), HashMap::new());
-        Ok(Self { context, metrics, instances, before, times: wanted.times.clone(), looked: None })
+        let (domains, before) = Default::default();
+        Ok(Self { context, metrics, domains, before, times: wanted.times.clone(), looked: None })
     }
 
     /// Live: the values now, if so much time has passed since those before. While pmcd is away there are none.
@@ -89,7 +89,11 @@ impl Counters {
         self.looked = Some(Instant::now());
         let ids: Vec<u32> = self.metrics.iter().map(|metric| metric.desc.pmid).collect();
         match self.context.fetch(&ids) {
-            Ok(Some(fetched)) => self.give(&fetched, emit),
+            Ok(Some(fetched)) => {
+                self.give(&fetched, emit);
+                // What has no value now is gone.
+                self.before.retain(|_, (then, _)| *then == fetched.time());
+            }
             Ok(None) => {}
             Err(_) => {
                 self.before.clear();
@@ -104,13 +108,7 @@ impl Counters {
     /// # Errors
     /// A line that says what is wrong.
     pub fn read(&mut self, emit: &mut dyn FnMut(&Sampled<'_>)) -> Result<(), String> {
-        let [start, finish, align, origin] = &self.times;
-        let window = self.context.window(
-            start.as_deref(),
-            finish.as_deref(),
-            align.as_deref(),
-            origin.as_deref(),
-        )?;
+        let window = self.context.window(&self.times)?;
         self.context.forward_from(window.start).map_err(|e| e.to_string())?;
         while let Some(fetched) = self.context.next_record().map_err(|e| e.to_string())? {
             if fetched.time() > window.finish {
@@ -143,13 +141,13 @@ impl Counters {
                 } else {
                     value.number(metric.desc).map_or(Number::Float(float), Number::Int)
                 };
-                if !self.instances.contains_key(&key) {
-                    named(&self.context, place, metric, &mut self.instances);
-                }
-                let Some(instance) = self.instances.get(&key) else { continue };
+                let (domain, context) = (self.domains.entry(place).or_default(), &self.context);
+                let live = !context.is_archive();
+                let known = domain.get(number, time, live, || named(context, metric));
+                let Some(known) = known else { continue };
                 emit(&Sampled {
                     source: &metric.source,
-                    instance,
+                    instance: &known.instance,
                     name: &metric.name,
                     unit: &metric.unit,
                     time,
@@ -167,24 +165,16 @@ fn rate((then, before): (i64, f64), (now, value): (i64, f64)) -> Option<f64> {
 }
 
 /// Asks for the instances of a metric.
-fn named(
-    context: &Context,
-    place: usize,
-    metric: &Metric,
-    found: &mut HashMap<(usize, i32), Instance>,
-) {
-    let host: std::sync::Arc<str> = context.host().into();
+fn named(context: &Context, metric: &Metric) -> Option<Vec<(i32, Instance)>> {
+    let host: Arc<str> = context.host().into();
     let one =
         |name: &str| Instance { name: name.into(), host: host.clone(), ..Instance::default() };
-    match metric.desc.indom {
-        Some(indom) => {
-            for (number, name) in context.instances(indom).unwrap_or_default() {
-                found.insert((place, number), one(&name));
-            }
-        }
+    let Some(indom) = metric.desc.indom else {
         // The one value has the number of PM_IN_NULL.
-        None => drop(found.insert((place, -1), one(&metric.source))),
-    }
+        return Some(vec![(-1, one(&metric.source))]);
+    };
+    let names = context.instances(indom).ok()?;
+    Some(names.into_iter().map(|(number, name)| (number, one(&name))).collect())
 }
 
 #[cfg(test)]

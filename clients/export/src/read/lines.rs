@@ -67,13 +67,17 @@ impl<R: BufRead> Lines<R> {
             (name.as_str().into(), value.into())
         });
         let labels = labels.collect();
+        let host = match text("host") {
+            "" => &*self.host,
+            host => host,
+        };
         if let Some(origin) = self.origins.get(&key)
             && origin.instance.labels == labels
+            && *origin.instance.host == *host
         {
             return origin.clone();
         }
-        let host = text("host");
-        let host = if host.is_empty() { self.host.clone() } else { host.into() };
+        let host = host.into();
         let instance = Instance { name: key.2.as_str().into(), labels, host };
         let origin = Arc::new(Origin::new(&key.0, &key.1, Arc::new(instance)));
         self.origins.insert(key, origin.clone());
@@ -115,4 +119,23 @@ fn scalar(value: &Json) -> Value {
 fn nanoseconds(text: &str) -> Option<i64> {
     let time: jiff::Timestamp = text.parse().ok()?;
     i64::try_from(time.as_nanosecond()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_of_two_hosts_are_two() {
+        let line = |host: &str| {
+            format!(
+                r#"{{"time":"2026-11-23T16:50:13Z","source":"jvm","kind":"gc","instance":"a:1"{host}}}"#
+            )
+        };
+        let [a, b, none] = [r#","host":"a""#, r#","host":"b""#, ""].map(line);
+        let text = [&*a, &b, &a, &none].join("\n");
+        let hosts = Lines::new(text.as_bytes(), "here")
+            .map(|record| record.expect("a record").origin.instance.host.to_string());
+        assert_eq!(hosts.collect::<Vec<_>>(), ["a", "b", "a", "here"]);
+    }
 }

@@ -3,12 +3,11 @@
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int};
 use std::fmt;
-use std::marker::PhantomData;
 use std::ptr;
 
 use pcp_sys as sys;
 
-use super::fetched::Fetched;
+use super::fetched::{Fetched, Raw};
 use super::lists::{Names, instances, labels};
 use crate::cstring;
 use crate::error::Error;
@@ -34,8 +33,8 @@ pub enum Source {
 pub struct Context {
     handle: c_int,
     archive: bool,
-    /// libpcp's current context is that of a thread.
-    one_thread: PhantomData<Cell<()>>,
+    /// See [`Self::agents_changed`].
+    changed: Cell<bool>,
 }
 
 /// What a metric is.
@@ -77,7 +76,8 @@ impl Context {
         let kind = c_int::try_from(kind).unwrap_or_default();
         // SAFETY: pmNewContext(3) copies the name.
         let handle = status(unsafe { sys::pmNewContext(kind, name.as_ptr()) })?;
-        Ok(Self { handle, archive: matches!(of, Source::Archive(_)), one_thread: PhantomData })
+        let archive = matches!(of, Source::Archive(_));
+        Ok(Self { handle, archive, changed: Cell::new(false) })
     }
 
     /// Whether it is of an archive.
@@ -94,7 +94,7 @@ impl Context {
         let buffer = buffer.as_mut_ptr().cast::<c_char>();
         // SAFETY: pmGetContextHostName(3) writes a C string of at most `size` bytes.
         let name = unsafe { sys::pmGetContextHostName_r(self.handle, buffer, size) };
-        // SAFETY: it returns the buffer.
+        // SAFETY: pmGetContextHostName(3): it returns the buffer, with a C string.
         unsafe { cstring::copy(name) }.unwrap_or_default()
     }
 
@@ -104,7 +104,16 @@ impl Context {
     /// It is still away.
     pub fn reconnect(&self) -> Result<(), Error> {
         // SAFETY: a handle of ours.
-        status(unsafe { sys::pmReconnectContext(self.handle) }).map(drop)
+        status(unsafe { sys::pmReconnectContext(self.handle) })?;
+        self.changed.set(false);
+        Ok(())
+    }
+
+    /// Whether an agent of pmcd has started or ended, as fetches have said since the last call: a new one knows
+    /// nothing of what was stored or fetched before.
+    #[must_use]
+    pub fn agents_changed(&self) -> bool {
+        self.changed.take()
     }
 
     /// Makes it libpcp's current one.
@@ -153,7 +162,7 @@ impl Context {
         let units = &raw const desc.units;
         // SAFETY: pmUnitsStr_r(3) reads the units and writes a C string of at most `size` bytes.
         let text = unsafe { sys::pmUnitsStr_r(units, buffer.as_mut_ptr().cast(), size) };
-        // SAFETY: it returns the buffer.
+        // SAFETY: pmUnitsStr_r(3): it returns the buffer, with a C string.
         Ok(unsafe { cstring::copy(text) }.unwrap_or_default())
     }
 
@@ -166,9 +175,9 @@ impl Context {
         let mut name = ptr::null_mut();
         // SAFETY: pmNameID(3) sets the pointer to a string that is to be freed.
         status(unsafe { sys::pmNameID(pmid, &raw mut name) })?;
-        // SAFETY: as it says.
+        // SAFETY: pmNameID(3): null, or a C string.
         let found = unsafe { cstring::copy(name) };
-        // SAFETY: it is of malloc(3).
+        // SAFETY: pmNameID(3): of malloc(3), and not used any more.
         unsafe { libc::free(name.cast()) };
         Ok(found.unwrap_or_default())
     }
@@ -185,7 +194,7 @@ impl Context {
         let number = status(unsafe {
             sys::pmGetChildrenStatus(of.as_ptr(), &raw mut names, &raw mut leaves)
         })?;
-        // SAFETY: as it says; each list is of malloc(3).
+        // SAFETY: pmGetChildrenStatus(3): so many of both, each list of one block of malloc(3).
         let (names, leaves) = unsafe { Names::take(number, names, leaves) };
         let leaf = c_int::try_from(sys::PMNS_LEAF_STATUS).unwrap_or_default();
         Ok(names.into_iter().zip(leaves.into_iter().map(|status| status == leaf)).collect())
@@ -220,8 +229,20 @@ impl Context {
         let mut result = ptr::null_mut();
         // SAFETY: pmFetch(3): so many ids; the result is to be freed with pmFreeResult(3).
         let code = unsafe { sys::pmFetch(number, metrics.as_mut_ptr(), &raw mut result) };
-        // SAFETY: as it says.
+        // pmFetch(3): a status above 0 says what has changed in pmcd.
+        if u32::try_from(code).is_ok_and(|changes| changes & sys::PMCD_AGENT_CHANGE != 0) {
+            self.changed.set(true);
+        }
+        // SAFETY: pmFetch(3): the result is ours if the status is no error.
         unsafe { fetched(code, result) }
+    }
+
+    /// What `read` makes of the first value of a metric.
+    pub fn first<T>(&self, name: &str, read: impl FnOnce(Raw<'_>, Desc) -> Option<T>) -> Option<T> {
+        let desc = self.lookup(name).ok()?;
+        let fetched = self.fetch(&[desc.pmid]).ok()??;
+        let (_, value) = fetched.values(0).ok()?.next()?;
+        read(value, desc)
     }
 
     /// The next record of an archive with all that was logged in it, also one that says that there was no logger;
@@ -234,7 +255,7 @@ impl Context {
         let mut result = ptr::null_mut();
         // SAFETY: pmFetchArchive(3): the result is to be freed with pmFreeResult(3).
         let code = unsafe { sys::pmFetchArchive(&raw mut result) };
-        // SAFETY: as it says.
+        // SAFETY: pmFetchArchive(3): the result is ours if the status is no error.
         unsafe { fetched(code, result) }
     }
 
@@ -309,7 +330,7 @@ unsafe fn fetched(code: c_int, result: *mut sys::pmResult) -> Result<Option<Fetc
     }
     status(code)?;
     let result = ptr::NonNull::new(result).ok_or(Error::GENERIC)?;
-    // SAFETY: as it says.
+    // SAFETY: the caller promises that it is of a fetch, which has not failed, and ours.
     Ok(Some(unsafe { Fetched::new(result) }))
 }
 

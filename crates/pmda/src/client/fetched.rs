@@ -31,7 +31,7 @@ impl Fetched {
     }
 
     fn result(&self) -> &sys::pmResult {
-        // SAFETY: as `new` says.
+        // SAFETY: pmFetch(3): it is whole until pmFreeResult(3), which `drop` calls.
         unsafe { self.result.as_ref() }
     }
 
@@ -53,7 +53,7 @@ impl Fetched {
     pub fn place(&self, metric: u32) -> Option<usize> {
         let all = usize::try_from(self.result().numpmid).unwrap_or_default();
         (0..all).find(|place| {
-            // SAFETY: each points to a set.
+            // SAFETY: pmFetch(3): each points to a set that lives as long as the result.
             self.set(*place).is_some_and(|set| unsafe { (*set).pmid } == metric)
         })
     }
@@ -63,10 +63,11 @@ impl Fetched {
         if place >= all {
             return None;
         }
-        let sets = (&raw const self.result().vset).cast::<*const sys::pmValueSet>();
+        // SAFETY: pmFetch(3): the field of a result that is there. No reference: the array is longer than its type says.
+        let sets = unsafe { &raw const (*self.result.as_ptr()).vset };
         // SAFETY: pmFetch(3): there are `numpmid` of them.
-        let set = unsafe { sets.add(place) };
-        // SAFETY: as above.
+        let set = unsafe { sets.cast::<*const sys::pmValueSet>().add(place) };
+        // SAFETY: pmFetch(3): each is a pointer that was set.
         Some(unsafe { set.read() })
     }
 
@@ -78,21 +79,23 @@ impl Fetched {
         let Some(set) = self.set(place) else {
             return Ok(Values { next: std::ptr::null(), left: 0, format: 0, of: PhantomData });
         };
-        // SAFETY: each points to a set.
-        let head = unsafe { &*set };
-        if let Some(error) = Error::of_status(head.numval) {
+        // SAFETY: pmFetch(3): each points to a set that lives as long as the result. One of an error has no values.
+        let number = unsafe { (*set).numval };
+        if let Some(error) = Error::of_status(number) {
             return Err(error);
         }
-        let left = usize::try_from(head.numval).unwrap_or_default();
-        // SAFETY: the field of a set that is there.
+        let left = usize::try_from(number).unwrap_or_default();
+        // SAFETY: pmFetch(3): the field of a set that is there.
+        let format = unsafe { (*set).valfmt };
+        // SAFETY: pmFetch(3): the field of a set that is there. No reference: the array is longer than its type says.
         let next = unsafe { &raw const (*set).vlist }.cast::<sys::pmValue>();
-        Ok(Values { next, left, format: head.valfmt, of: PhantomData })
+        Ok(Values { next, left, format, of: PhantomData })
     }
 }
 
 impl Drop for Fetched {
     fn drop(&mut self) {
-        // SAFETY: as `new` says.
+        // SAFETY: pmFreeResult(3): a result of pmFetch(3), which nothing uses any more.
         unsafe { sys::pmFreeResult(self.result.as_ptr()) };
     }
 }
@@ -111,25 +114,25 @@ impl<'a> Iterator for Values<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        // SAFETY: a set has `numval` values.
+        // SAFETY: pmFetch(3): a set has `numval` values, and this is one of them.
         let value = unsafe { self.next.read() };
-        // SAFETY: as above; at most one behind the last.
+        // SAFETY: pmFetch(3): a set has `numval` values; at most one behind the last.
         self.next = unsafe { self.next.add(1) };
         if u32::try_from(self.format) == Ok(sys::PM_VAL_INSITU) {
-            // SAFETY: that form has the number itself.
+            // SAFETY: pmFetch(3): that form has the number itself.
             return Some((value.inst, Raw::Number(unsafe { value.value.lval })));
         }
-        // SAFETY: all other forms have a pointer.
+        // SAFETY: pmFetch(3): all other forms have a pointer.
         let block = unsafe { value.value.pval };
         if block.is_null() {
             return Some((value.inst, Raw::Block(0, &[])));
         }
-        // SAFETY: it points to a block, whose first word is its type and its length with that word.
-        let head = unsafe { &*block };
-        let length = usize::try_from(head.vlen()).unwrap_or_default();
-        // SAFETY: as above; the block lives as long as the result.
+        // SAFETY: pmFetch(3): it points to a block, whose first word is its length with that word, and its type.
+        let word = unsafe { block.cast::<u32>().read() };
+        let length = usize::try_from(word & 0x00ff_ffff).unwrap_or_default();
+        // SAFETY: pmFetch(3): so many bytes, which live as long as the result.
         let bytes = unsafe { std::slice::from_raw_parts(block.cast::<u8>(), length) };
-        Some((value.inst, Raw::Block(head.vtype(), bytes)))
+        Some((value.inst, Raw::Block(word >> 24, bytes)))
     }
 }
 

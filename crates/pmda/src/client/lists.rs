@@ -27,16 +27,16 @@ impl Names {
         if length == 0 || names.is_null() || numbers.is_null() {
             return (Vec::new(), Vec::new());
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises a list of so many.
         let texts = unsafe { std::slice::from_raw_parts(names, length) };
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises C strings.
         let texts = texts.iter().map(|text| unsafe { cstring::copy(*text) }.unwrap_or_default());
         let texts = texts.collect();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises a list of so many.
         let found = unsafe { std::slice::from_raw_parts(numbers, length) }.to_vec();
-        // SAFETY: of malloc(3), and not used any more.
+        // SAFETY: the caller promises one block of malloc(3), which is not used any more.
         unsafe { libc::free(names.cast()) };
-        // SAFETY: as the other.
+        // SAFETY: the caller promises one block of malloc(3), which is not used any more.
         unsafe { libc::free(numbers.cast()) };
         (texts, found)
     }
@@ -48,7 +48,7 @@ pub(super) fn instances(of: InDom, archive: bool) -> Result<Vec<(i32, String)>, 
     let ask = if archive { sys::pmGetInDomArchive } else { sys::pmGetInDom };
     // SAFETY: pmGetInDom(3) sets both pointers to lists of as many as it returns.
     let number = status(unsafe { ask(of.0, &raw mut numbers, &raw mut names) })?;
-    // SAFETY: as it says.
+    // SAFETY: pmGetInDom(3): so many of both, each list of one block of malloc(3).
     let (names, numbers) = unsafe { Names::take(number, names, numbers) };
     Ok(numbers.into_iter().zip(names).collect())
 }
@@ -62,7 +62,7 @@ pub(super) fn labels(of: InDom) -> Result<Vec<(u32, String)>, Error> {
     if sets.is_null() || length == 0 {
         return Ok(Vec::new());
     }
-    // SAFETY: as it says.
+    // SAFETY: pmGetInstancesLabels(3): so many sets.
     let all = unsafe { std::slice::from_raw_parts(sets, length) };
     let mut found = Vec::with_capacity(length);
     for set in all.iter().filter(|set| set.nlabels > 0 && !set.json.is_null()) {
@@ -73,7 +73,7 @@ pub(super) fn labels(of: InDom) -> Result<Vec<(u32, String)>, Error> {
         let json = json.get(..end).unwrap_or_default();
         found.push((set.inst, String::from_utf8_lossy(json).into_owned()));
     }
-    // SAFETY: the sets of above.
+    // SAFETY: pmFreeLabelSets(3): the sets of pmGetInstancesLabels(3), which nothing uses any more.
     unsafe { sys::pmFreeLabelSets(sets, number) };
     Ok(found)
 }

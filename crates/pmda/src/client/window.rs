@@ -37,7 +37,7 @@ impl Context {
     pub fn zone(&self, zone: &TimeZone) -> Result<(), Error> {
         self.here()?;
         match zone {
-            // SAFETY: of the current context.
+            // SAFETY: pmNewContextZone(3) is of the current context.
             TimeZone::Host => status(unsafe { sys::pmNewContextZone() }),
             TimeZone::Named(name) => {
                 let name = cstring::cut(name);
@@ -64,19 +64,13 @@ impl Context {
         Ok(Window { start: nanoseconds(&sys::label_start(&label)), finish: nanoseconds(&end) })
     }
 
-    /// The part of an archive that `start` (-S), `finish` (-T), `align` (-A) and `origin` (-O) say.
+    /// The part of an archive that four texts say: -S, -T, -A and -O.
     ///
     /// # Errors
     /// What is wrong with them, in libpcp's words.
-    pub fn window(
-        &self,
-        start: Option<&str>,
-        finish: Option<&str>,
-        align: Option<&str>,
-        origin: Option<&str>,
-    ) -> Result<Window, String> {
+    pub fn window(&self, times: &[Option<String>; 4]) -> Result<Window, String> {
         let whole = self.whole().map_err(|e| e.to_string())?;
-        let texts = [start, finish, align, origin].map(|text| text.map(cstring::cut));
+        let texts = times.each_ref().map(|text| text.as_deref().map(cstring::cut));
         let [start, finish, align, origin] = texts.each_ref().map(pointer);
         let (first, last) = (stamp(whole.start), stamp(whole.finish));
         let (mut from, mut to, mut at) = (sys::stamp(0, 0), sys::stamp(0, 0), sys::stamp(0, 0));
@@ -121,10 +115,10 @@ fn said(code: c_int, error: *mut c_char) -> Result<(), String> {
     if code >= 0 {
         return Ok(());
     }
-    // SAFETY: null, or a C string.
+    // SAFETY: pmParseInterval(3), pmParseTimeWindow(3): null, or a C string.
     let text = unsafe { cstring::copy(error) };
     if !error.is_null() {
-        // SAFETY: of malloc(3), and not used any more.
+        // SAFETY: pmParseInterval(3), pmParseTimeWindow(3): of malloc(3), and not used any more.
         unsafe { libc::free(error.cast()) };
     }
     Err(text.unwrap_or_else(|| "no time".to_owned()).trim_end().to_owned())

@@ -7,11 +7,12 @@ mod whose;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmda::client::{Context, EventRecord, EventRecords, ParameterValue, Raw, Source, TimeZone};
+use pmda::client::{Context, EventRecord, EventRecords, ParameterValue, Raw};
 
 use self::again::Again;
 use self::streams::{Stream, streams};
 use self::whose::Whose;
+use super::Wanted;
 use crate::model::{Flags, Origin, Record, Value};
 
 /// The PMDA's own time for fetches, in ns; so much for one that no filter has paused in it: it does so after some
@@ -28,21 +29,6 @@ const KEPT: Duration = Duration::from_secs(60);
 const MANY: usize = 2000;
 /// Between two tries to reach pmcd again.
 const RETRY: Duration = Duration::from_secs(2);
-
-/// Which records.
-#[derive(Debug, Clone)]
-pub struct Wanted {
-    /// Where they are.
-    pub source: Source,
-    /// `zorka.span`, `profiler.*`; empty: all.
-    pub kinds: Vec<String>,
-    /// Live: only those for which it holds.
-    pub filter: Option<String>,
-    /// -S, -T, -A, -O of an archive.
-    pub times: [Option<String>; 4],
-    /// -Z, -z.
-    pub zone: Option<TimeZone>,
-}
 
 /// Reads records.
 #[derive(Debug)]
@@ -90,27 +76,22 @@ pub enum Then {
 }
 
 impl Pcp {
-    /// Connects, and finds what there is.
+    /// Connects, and finds what there is of `kinds`: `zorka.span`, `profiler.*`; empty: all. `filter`: live, only
+    /// records for which it holds.
     ///
     /// # Errors
     /// A line that says what to do.
-    pub fn open(wanted: &Wanted) -> Result<Self, String> {
-        let name = match &wanted.source {
-            Source::Host(host) if host == "local:" => "this host".to_owned(),
-            Source::Host(name) | Source::Archive(name) => name.clone(),
-        };
-        let context = Context::new(&wanted.source).map_err(|e| format!("{name}: {e}"))?;
-        if let Some(zone) = &wanted.zone {
-            context.zone(zone).map_err(|e| format!("the time zone: {e}"))?;
-        }
-        let streams = streams(&context, &name, &wanted.kinds)?;
+    pub fn open(wanted: &Wanted, kinds: &[String], filter: Option<&str>) -> Result<Self, String> {
+        let context = wanted.open()?;
+        let name = wanted.name().to_owned();
+        let streams = streams(&context, &name, kinds)?;
         let whose = Whose::new(context.host());
         let mut found = Self {
             context,
             name,
             streams,
             whose,
-            filter: wanted.filter.clone(),
+            filter: filter.map(str::to_owned),
             start: 0,
             finish: i64::MAX,
             again: Again::default(),
@@ -118,17 +99,12 @@ impl Pcp {
             away: false,
         };
         if found.context.is_archive() {
-            let [start, finish, align, origin] = &wanted.times;
-            let window = found.context.window(
-                start.as_deref(),
-                finish.as_deref(),
-                align.as_deref(),
-                origin.as_deref(),
-            )?;
+            let window = found.context.window(&wanted.times)?;
             (found.start, found.finish) = (window.start, window.finish);
             found.context.forward_from(window.start).map_err(|e| found.said(&e))?;
         } else {
             found.store_filter()?;
+            found.streams.retain(|stream| stream.chosen);
         }
         Ok(found)
     }
@@ -149,6 +125,10 @@ impl Pcp {
         }
         if !self.is_back() {
             return Ok(Looked { records: Vec::new(), then: Then::More(RETRY) });
+        }
+        // A kind that has come later than pmcd: until it knows of the filter, nothing of it is read.
+        if self.streams.iter().any(|stream| !stream.chosen) {
+            let _ = self.store_filter();
         }
         let filtered = self.filter.is_some();
         let begun = self.begun.is_none();
@@ -184,6 +164,7 @@ impl Pcp {
         let found = self.fetch(false).map_err(|error| match error {
             Failed::Pcp(e) => self.said(&e),
             Failed::Damaged(why) => why,
+            Failed::Others => String::new(),
         })?;
         Ok(match found {
             Some((at, records)) if at <= self.finish => {
@@ -195,38 +176,46 @@ impl Pcp {
 
     /// pmcd is away: it is waited for. What comes again then is passed over.
     fn lost(&mut self, error: Failed) -> Result<Looked, String> {
+        let early = self.begun.as_ref().is_none_or(|begun| begun.at == 0);
         let error = match error {
+            Failed::Pcp(error) if early => return Err(self.said(&error)),
             Failed::Damaged(why) => return Err(why),
-            Failed::Pcp(error) => error,
+            Failed::Pcp(error) => format!("{}, waits for pmcd", self.said(&error)),
+            Failed::Others => format!("{}: pmcd has other agents, connects again", self.name),
         };
-        if self.begun.as_ref().is_none_or(|begun| begun.at == 0) {
-            return Err(self.said(&error));
-        }
-        crate::say(&format!("{}, waits for pmcd", self.said(&error)));
+        crate::say(&error);
         self.away = true;
         Ok(Looked { records: Vec::new(), then: Then::More(RETRY) })
     }
 
     /// Whether pmcd is there again, or has never been away.
     fn is_back(&mut self) -> bool {
-        if self.away && self.context.reconnect().is_ok() && self.store_filter().is_ok() {
-            self.away = false;
-            self.again.expect();
-            self.whose.forget();
+        if self.away && self.context.reconnect().is_ok() {
+            self.streams.iter_mut().for_each(|stream| stream.chosen = false);
+            if self.store_filter().is_ok() {
+                self.away = false;
+                self.again.expect();
+                self.whose.forget();
+            }
         }
         !self.away
     }
 
     /// Time and records of the next fetch; `None`: there is no more.
     fn fetch(&mut self, first: bool) -> Result<Option<(i64, Vec<Record>)>, Failed> {
-        let ids: Vec<u32> = self.streams.iter().map(|stream| stream.desc.pmid).collect();
+        let streams: Vec<&Stream> = self.streams.iter().filter(|stream| stream.chosen).collect();
+        let ids: Vec<u32> = streams.iter().map(|stream| stream.desc.pmid).collect();
         let Some(fetched) = self.context.fetch(&ids).map_err(Failed::Pcp)? else {
             return Ok(None);
         };
+        // A PMDA that was started again knows no filter. What it has, it has for who comes next as well.
+        if self.context.agents_changed() && !first {
+            return Err(Failed::Others);
+        }
         let at = fetched.time();
         let mut records = Vec::new();
         let mut refused = Vec::new();
-        for (place, stream) in self.streams.iter().enumerate() {
+        for (place, stream) in streams.into_iter().enumerate() {
             let values = match fetched.values(place) {
                 Ok(values) => values,
                 Err(error) => {
@@ -266,7 +255,8 @@ impl Pcp {
     fn allowed(&self, refused: &[(String, pmda::Error)]) -> Result<(), Failed> {
         let Some((_, error)) = refused.first() else { return Ok(()) };
         let kinds: Vec<&str> = refused.iter().map(|(kind, _)| &**kind).collect();
-        let reason = if *error == pmda::Error::PERMISSION { self.text(REASON) } else { None };
+        let reason =
+            if *error == pmda::Error::PERMISSION { text(&self.context, REASON) } else { None };
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         let line = format!("no events {}: {error}{reason}", kinds.join(", "));
         if kinds.len() == self.streams.len() {
@@ -276,16 +266,20 @@ impl Pcp {
         Ok(())
     }
 
+    /// Has the PMDA choose: streams of which it does are read.
     fn store_filter(&mut self) -> Result<(), String> {
-        let Some(filter) = &self.filter else { return Ok(()) };
+        let Some(filter) = &self.filter else {
+            self.streams.iter_mut().for_each(|stream| stream.chosen = true);
+            return Ok(());
+        };
         let mut why = String::new();
-        let (context, mut kept) = (&self.context, Vec::new());
-        for stream in &self.streams {
+        let context = &self.context;
+        for stream in self.streams.iter_mut().filter(|stream| !stream.chosen) {
             let base = format!("apm.{}.event.{}", stream.source, stream.kind);
             let stored = context
                 .lookup(&format!("{base}.filter"))
                 .and_then(|metric| context.store_text(metric.pmid, filter));
-            kept.push(stored.is_ok());
+            stream.chosen = stored.is_ok();
             if let Err(error) = stored
                 && why.is_empty()
             {
@@ -293,25 +287,14 @@ impl Pcp {
                     .unwrap_or_else(|| error.to_string());
             }
         }
-        if !kept.contains(&true) {
+        if !self.streams.iter().any(|stream| stream.chosen) {
             return Err(format!("no events have such records: {why}"));
         }
-        let mut kept = kept.into_iter();
-        self.streams.retain(|_| kept.next().unwrap_or(false));
         Ok(())
     }
 
     fn spent(&self) -> i64 {
-        let value = || {
-            let desc = self.context.lookup(SPENT).ok()?;
-            let fetched = self.context.fetch(&[desc.pmid]).ok()??;
-            fetched.values(0).ok()?.next()?.1.number(desc)
-        };
-        value().unwrap_or(0)
-    }
-
-    fn text(&self, metric: &str) -> Option<String> {
-        text(&self.context, metric)
+        self.context.first(SPENT, |value, desc| value.number(desc)).unwrap_or(0)
     }
 
     fn said(&self, error: &pmda::Error) -> String {
@@ -321,15 +304,15 @@ impl Pcp {
 
 /// The first text of a metric.
 fn text(context: &Context, metric: &str) -> Option<String> {
-    let desc = context.lookup(metric).ok()?;
-    let fetched = context.fetch(&[desc.pmid]).ok()??;
-    let (_, value) = fetched.values(0).ok()?.next()?;
-    Some(value.text()?.into_owned()).filter(|text| !text.is_empty())
+    let text = context.first(metric, |value, _| Some(value.text()?.into_owned()));
+    text.filter(|text| !text.is_empty())
 }
 
 /// Why there are no records.
 enum Failed {
     Pcp(pmda::Error),
+    /// Agents of pmcd have started or ended.
+    Others,
     Damaged(String),
 }
 

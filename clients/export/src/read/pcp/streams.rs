@@ -8,6 +8,8 @@ pub(super) struct Stream {
     pub(super) source: String,
     pub(super) kind: String,
     pub(super) desc: Desc,
+    /// The PMDA knows of the filter, if there is one: it is read.
+    pub(super) chosen: bool,
 }
 
 /// All kinds that were asked for. An archive has one of the two resolutions, whichever was logged. Of both it is the
@@ -36,7 +38,8 @@ pub(super) fn streams(
             if let Ok(desc) = found
                 && desc.is_events().is_some()
             {
-                all.push(Stream { source: source.clone(), kind, desc });
+                let (source, chosen) = (source.clone(), context.is_archive());
+                all.push(Stream { source, kind, desc, chosen });
             }
         }
     }

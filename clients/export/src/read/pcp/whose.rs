@@ -9,9 +9,8 @@ use serde_json::Value as Json;
 
 use super::streams::Stream;
 use crate::model::{Instance, Origin};
+use crate::read::domain::Domain;
 
-/// After this, in ns of the records' clock, names and labels are asked for again: some come late.
-const STALE: i64 = 60_000_000_000;
 /// Parameters whose names are kept.
 const MOST_NAMES: usize = 65_536;
 
@@ -20,31 +19,22 @@ const MOST_NAMES: usize = 65_536;
 pub(super) struct Whose {
     host: Arc<str>,
     domains: HashMap<u32, Domain>,
-    origins: HashMap<(u32, i32), Arc<Origin>>,
     names: HashMap<u32, Arc<str>>,
-}
-
-/// The instances of a domain.
-#[derive(Debug, Default)]
-struct Domain {
-    asked: i64,
-    of: HashMap<i32, Arc<Instance>>,
 }
 
 impl Whose {
     pub(super) fn new(host: String) -> Self {
-        let (domains, origins, names) = Default::default();
-        Self { host: host.into(), domains, origins, names }
+        let (domains, names) = Default::default();
+        Self { host: host.into(), domains, names }
     }
 
     /// All may be others.
     pub(super) fn forget(&mut self) {
         self.domains.clear();
-        self.origins.clear();
         self.names.clear();
     }
 
-    /// Where records of an instance come from.
+    /// Where records of an instance come from; one that is not known has its number for a name.
     pub(super) fn origin(
         &mut self,
         context: &Context,
@@ -53,23 +43,20 @@ impl Whose {
         now: i64,
     ) -> Arc<Origin> {
         let domain = stream.desc.indom.unwrap_or(InDom(0));
+        let made =
+            |of: &Arc<Instance>| Arc::new(Origin::new(&stream.source, &stream.kind, of.clone()));
+        let (host, live) = (&self.host, !context.is_archive());
         let known = self.domains.entry(domain.0).or_default();
-        let stale = now.saturating_sub(known.asked) >= STALE;
-        if (stale || !known.of.contains_key(&instance)) && known.asked != now {
-            known.asked = now;
-            if known.ask(context, domain, &self.host) {
-                self.origins.clear();
+        match known.get(instance, now, live, || all(context, domain, host)) {
+            Some(known) => {
+                let of = &known.instance;
+                known.origins.entry(stream.desc.pmid).or_insert_with(|| made(of)).clone()
+            }
+            None => {
+                let (name, labels) = (instance.to_string().into(), Default::default());
+                made(&Arc::new(Instance { name, labels, host: host.clone() }))
             }
         }
-        let known = known.of.entry(instance).or_insert_with(|| {
-            let name = instance.to_string().into();
-            Arc::new(Instance { name, labels: Default::default(), host: self.host.clone() })
-        });
-        let origin = self
-            .origins
-            .entry((stream.desc.pmid, instance))
-            .or_insert_with(|| Arc::new(Origin::new(&stream.source, &stream.kind, known.clone())));
-        origin.clone()
     }
 
     /// The name of a parameter.
@@ -88,24 +75,18 @@ impl Whose {
     }
 }
 
-impl Domain {
-    /// Whether something is other than before.
-    fn ask(&mut self, context: &Context, domain: InDom, host: &Arc<str>) -> bool {
-        // Without labels there are records still.
-        let labels = context.labels(domain).unwrap_or_default();
-        let mut labels: HashMap<i32, _> =
-            labels.into_iter().map(|(id, json)| (id.cast_signed(), parsed(&json))).collect();
-        let mut changed = false;
-        for (id, name) in context.instances(domain).unwrap_or_default() {
-            let labels = labels.remove(&id).unwrap_or_default();
-            let instance = Instance { name: name.into(), labels, host: host.clone() };
-            if self.of.get(&id).is_none_or(|known| **known != instance) {
-                self.of.insert(id, Arc::new(instance));
-                changed = true;
-            }
-        }
-        changed
-    }
+/// The instances that there are.
+fn all(context: &Context, domain: InDom, host: &Arc<str>) -> Option<Vec<(i32, Instance)>> {
+    let names = context.instances(domain).ok()?;
+    // Without labels there are records still.
+    let labels = context.labels(domain).unwrap_or_default();
+    let mut labels: HashMap<i32, _> =
+        labels.into_iter().map(|(id, json)| (id.cast_signed(), parsed(&json))).collect();
+    let instances = names.into_iter().map(|(id, name)| {
+        let labels = labels.remove(&id).unwrap_or_default();
+        (id, Instance { name: name.into(), labels, host: host.clone() })
+    });
+    Some(instances.collect())
 }
 
 fn parsed(json: &str) -> std::collections::BTreeMap<Box<str>, Box<str>> {
