@@ -11,14 +11,14 @@ use serde_json::{Map, Value as Json, json};
 use crate::meaning::Attribute;
 use crate::timeline::{Format, Number, Said, Track};
 
-/// A trace as it is written. It can be read as long as it grows: the last bracket may be missing.
+/// A trace as it is written. It can be read when it is whole: readers miss the last bracket of an object.
 #[derive(Debug)]
 pub struct Chrome<W> {
     file: W,
     first: i64,
     some: bool,
-    /// The process of each track, and its name.
-    tracks: Vec<(u32, Box<str>)>,
+    /// The process of each track, what an instant there is of, and its name.
+    tracks: Vec<(u32, char, Box<str>)>,
 }
 
 /// Microseconds, to the nanosecond.
@@ -46,7 +46,7 @@ impl<W: Write> Chrome<W> {
     }
 
     fn pid(&self, track: u32) -> u32 {
-        self.tracks.get(track as usize).map_or(0, |(pid, _)| *pid)
+        self.tracks.get(track as usize).map_or(0, |(pid, ..)| *pid)
     }
 
     fn since(&self, at: i64) -> Micros {
@@ -72,15 +72,15 @@ impl<W: Write> Format for Chrome<W> {
     fn track(&mut self, number: u32, _id: u64, track: &Track<'_>) -> io::Result<()> {
         match track {
             Track::Process { pid, name } => {
-                self.tracks.push((*pid, "".into()));
+                self.tracks.push((*pid, 'p', "".into()));
                 self.name(*pid, 0, "process_name", name)
             }
             Track::Thread { pid, name, .. } => {
-                self.tracks.push((*pid, "".into()));
+                self.tracks.push((*pid, 't', "".into()));
                 self.name(*pid, number, "thread_name", name)
             }
             Track::Counter { pid, name, .. } => {
-                self.tracks.push((*pid, (*name).into()));
+                self.tracks.push((*pid, 't', (*name).into()));
                 Ok(())
             }
         }
@@ -127,13 +127,14 @@ impl<W: Write> Format for Chrome<W> {
 
     fn instant(&mut self, track: u32, at: i64, said: &[u8], _flows: &[u64]) -> io::Result<()> {
         self.open('i', self.pid(track), track)?;
-        write!(self.file, ",\"s\":\"t\",\"ts\":{}", self.since(at))?;
+        let of = self.tracks.get(track as usize).map_or('t', |(_, of, _)| *of);
+        write!(self.file, ",\"s\":\"{of}\",\"ts\":{}", self.since(at))?;
         self.file.write_all(said)
     }
 
     fn counter(&mut self, track: u32, at: i64, value: Number) -> io::Result<()> {
         self.open('C', self.pid(track), 0)?;
-        let name = self.tracks.get(track as usize).map_or("", |(_, name)| name);
+        let name = self.tracks.get(track as usize).map_or("", |(.., name)| name);
         let name = Json::from(name);
         let value = match value {
             Number::Int(number) => Json::from(number),

@@ -23,7 +23,8 @@ struct Line {
 /// The stream fails, or a line is none.
 pub fn folded(mut lines: impl BufRead) -> io::Result<Vec<Folded>> {
     let mut found = Vec::new();
-    for number in 1..=MOST_LINES {
+    // One more, which is the end.
+    for number in 1..=MOST_LINES + 1 {
         let mut line = String::new();
         if (&mut lines).take(MOST_LINE).read_line(&mut line)? == 0 {
             return Ok(found);

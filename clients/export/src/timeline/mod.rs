@@ -40,7 +40,7 @@ pub struct Timeline<F> {
     said: Vec<u8>,
     /// Trees that were drawn: each lies within itself only.
     trees: u32,
-    /// The newest slice, and that at the time of the turn before; when that was.
+    /// The newest slice of this turn, and that of the turn before; when that ended.
     newest: i64,
     due: (i64, Option<Instant>),
 }
@@ -201,7 +201,7 @@ impl<F: Format> Timeline<F> {
 
     /// Draws what starts until then.
     fn draw(&mut self, until: i64) -> io::Result<()> {
-        let children = self.causes();
+        let children = self.causes(until);
         let mut flows = Vec::new();
         for slice in self.held.until(until) {
             flows.clear();
@@ -232,16 +232,16 @@ impl<F: Format> Timeline<F> {
     }
 
     /// (cause, effect) where an arrow leads from one to the other: they are on different threads. What has no
-    /// length goes to the thread of its cause.
-    fn causes(&mut self) -> Vec<(u64, u64)> {
+    /// length goes to the thread of its cause. An effect that is drawn before its cause, by another clock, has none.
+    fn causes(&mut self, until: i64) -> Vec<(u64, u64)> {
         let slices = &mut self.held.slices;
         if slices.iter().all(|slice| slice.cause == 0) {
             return Vec::new();
         }
-        let mut known: HashMap<u64, u32> = HashMap::new();
+        let mut known: HashMap<u64, (u32, i64)> = HashMap::new();
         for slice in slices.iter_mut().filter(|slice| slice.key != 0 && slice.end().is_some()) {
             match known.entry(slice.key) {
-                Entry::Vacant(new) => drop(new.insert(slice.place)),
+                Entry::Vacant(new) => drop(new.insert((slice.place, slice.start))),
                 // A span that came again has no arrows.
                 Entry::Occupied(_) => (slice.key, slice.cause) = (0, 0),
             }
@@ -249,10 +249,11 @@ impl<F: Format> Timeline<F> {
         let process = |place| self.places.get(place).map(|place| place.process);
         let mut found = Vec::new();
         for slice in slices.iter_mut().filter(|slice| slice.cause != 0) {
-            let Some(place) = known.get(&slice.cause).copied() else { continue };
+            let Some((place, start)) = known.get(&slice.cause).copied() else { continue };
+            let is_apart = slice.start <= until && start > until;
             if slice.end().is_none() && process(place) == process(slice.place) {
                 slice.place = place;
-            } else if place != slice.place {
+            } else if place != slice.place && !is_apart {
                 slice.pointed_at = true;
                 found.push((slice.cause, slice.key));
             }
@@ -279,7 +280,8 @@ impl<F: Format> Sink for Timeline<F> {
             if turn.is_some() {
                 self.draw(until)?;
             }
-            self.due = (self.newest, Some(now));
+            // One with a clock that is ahead counts for its own turn only.
+            self.due = (std::mem::replace(&mut self.newest, i64::MIN), Some(now));
         }
         self.format.flush()
     }

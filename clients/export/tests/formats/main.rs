@@ -259,6 +259,61 @@ fn a_file_that_grows_can_be_read() {
     // Slices come before the end, with no more than twice the patience.
     assert!(perfetto(&packets(&file.0.borrow())).slices.len() > 20);
     timeline.finish().unwrap();
+    let wrong = perfetto(&packets(&file.0.borrow())).wrong;
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// A call of a trace, and one that it causes in another process, as their processes' clocks say it.
+fn caused(cause: i64, effect: i64) -> [String; 2] {
+    let line = |second: i64, agent: &str, ids: &str| {
+        format!(
+            r#"{{"time": "2026-11-23T10:{:02}:{:02}.000000000Z", "source": "zorka", "kind": "span", "instance": "{agent}",
+            "parameters": {{"trace": "4bf92f3577b34da6a3ce929d0e0e4736", {ids}, "duration": 1000000}}}}"#,
+            second / 60,
+            second % 60
+        )
+        .replace('\n', "")
+    };
+    [
+        line(effect, "b/web2", r#""span": "0000000000000002", "parent": "0000000000000001""#),
+        line(cause, "a/web1", r#""span": "0000000000000001""#),
+    ]
+}
+
+#[test]
+fn arrows_of_a_growing_file_have_both_ends() {
+    for (cause, effect) in [(0, 1), (1, 0), (0, 15), (15, 0)] {
+        let file = File::default();
+        let mut timeline = Timeline::new(Perfetto::new(file.clone()));
+        let mut now = Instant::now();
+        for record in Lines::new(caused(cause, effect).join("\n").as_bytes(), "web1") {
+            timeline.add(&record.unwrap(), now).unwrap();
+            timeline.tick(now).unwrap();
+            now += Duration::from_secs(11);
+        }
+        timeline.finish().unwrap();
+        let trace = perfetto(&packets(&file.0.borrow()));
+        assert!(trace.wrong.is_empty(), "{cause} {effect}: {:?}", trace.wrong);
+        assert_eq!(trace.slices.len(), 2);
+    }
+}
+
+#[test]
+fn one_clock_that_is_ahead_draws_all_early_once() {
+    let file = File::default();
+    let mut timeline = Timeline::new(Perfetto::new(file.clone()));
+    let mut now = Instant::now();
+    let mut drawn = Vec::new();
+    for second in [3000, 0, 20, 40, 60] {
+        let [line, _] = caused(second, second);
+        let record = Lines::new(line.as_bytes(), "web1").next().unwrap().unwrap();
+        timeline.add(&record, now).unwrap();
+        timeline.tick(now).unwrap();
+        drawn.push(perfetto(&packets(&file.0.borrow())).slices.len());
+        now += Duration::from_secs(11);
+    }
+    // Each but the second waits for the turn behind its own.
+    assert_eq!(drawn, [0, 2, 2, 3, 4]);
 }
 
 /// A packet that a mistake is made of.
