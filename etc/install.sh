@@ -102,6 +102,12 @@ owned()
     [ $_known = false ]
 }
 
+# systemd WORD...: what systemctl does, where systemd runs.
+systemd()
+{
+    [ ! -d /run/systemd/system ] || systemctl "$@" || true
+}
+
 # take PART...: removes them from this host, but for what is in $APM_HOME, and directories of this PMDA
 # that are empty then. That of completions is ours where no package brings it.
 take()

@@ -35,9 +35,25 @@ END
     says agents sent
 }
 
+# with_systemd COMMAND...: as where systemd runs; what it is asked is in $D/systemctl.
+with_systemd() {
+    local status
+    mkdir -p "$R/run/systemd/system"
+    printf '#!/bin/sh\necho "$*" >>/root/systemctl.said\n' >"$R/usr/bin/systemctl"
+    chmod 755 "$R/usr/bin/systemctl"
+    "$@"
+    status=$?
+    rm -r "$R/run/systemd" "$R/usr/bin/systemctl"
+    mv "$R/root/systemctl.said" "$D/systemctl"
+    return $status
+}
+
 # purged: the packages go, and what has come since $D/before was written is gone.
 purged() {
-    verdict "it goes" package --purge $pmda $mono $conf
+    # The service has run.
+    mkdir -p "$R/var/lib/pmdaapm-export" && touch "$R/var/lib/pmdaapm-export/sent"
+    verdict "it goes" with_systemd package --purge $pmda $mono $conf
+    sort "$D/systemctl" | uniq
     # What PCP and dpkg themselves leave.
     local pcp='^> \./var/log/(dpkg|alternatives)\.log$|^[<>] \./(var/log/pcp|run/pcp|var/lib/pcp/pmcd|var/lib/pcp/tmp)/[^a][^/]*(/[^a][^/]*)?$|^[<>] \./var/lib/dpkg/[a-z]*-old$'
     everything >"$D/after"

@@ -34,6 +34,7 @@ cat >/usr/bin/systemctl.new <<'END'
 #!/bin/sh
 case $1 in
 start|stop|restart) exec "/etc/init.d/${2%.service}" "$1" ;;
+*) echo "$*" >>"$APM_PRIVATE_ROOT/systemctl.said" ;;
 esac
 END
 chmod 755 /usr/bin/systemctl.new && mv /usr/bin/systemctl.new /usr/bin/systemctl

@@ -40,7 +40,7 @@ print(*C.statement_table(call(MAIN, sql="3,240000,select * from orders where id 
 
 print("== texts")
 for text in ["0,5,1,0,1,A 1,4,4,0,1,B", "3,5,1,0,1,A 9,4,4,0,1,B 0,1,1,0,1,C", "0,5,,,,A 1,4,,,,B", "rubbish 0,5,-1,0,1,A 1,6,6,0,1,b;c_d,e junk 1,x,6,0,1,C 1,99999999999999999999,6,0,1,D"]:
-    print([(node.depth, node.total, node.own, node.self_time, node.stop, node.self_stop, node.executions, node.name) for node in C.parse(text).walk()])
+    print([(node.depth, node.total, node.own, node.self_time, node.stop, node.self_stop, node.executions, node.name) for node in C.parse(text.split(" ")).walk()])
 for each in (one, span):
     sums = sum(node.self_time for node in each.root.walk())
     print("self times make the total:", sums == each.root.total)

@@ -4,7 +4,7 @@
 usage: page_proxy.py CATALOGUE.json [--services N] [--pods N] [--hostile]     prints its port
 
 CATALOGUE.json is what `pmdaapm --catalogue` prints. GET /mode?set=MODE changes how it answers from then on:
-ok, html, empty, shapes, errors, cut, slow, refused (no event records), away (pmcd without apm), zero (counters
+ok, html, empty, shapes, errors, cut, slow, refused (no event records), treeless (no trees of calls), away (pmcd without apm), zero (counters
 begin again), idle (no runtime). GET /seen has what was asked since the last look: {path: requests}, and the number
 of connections, and how many tables of records one answer had at most.
 """
@@ -298,7 +298,7 @@ class Proxy(BaseHTTPRequestHandler):
     def values(self, name, t, only):
         about = self.host.metrics[name]
         instances = self.host.instances(name, about[3])
-        if (Proxy.mode == "refused" and name.endswith((".table", ".slowest"))) or (Proxy.mode == "idle" and about[3]):
+        if (Proxy.mode in ("refused", "treeless") and name.endswith((".table", ".slowest")) and (Proxy.mode == "refused" or ".event.tree." in name)) or (Proxy.mode == "idle" and about[3]):
             instances = []
         if not about[3]:
             return {"name": name, "instances": [{"instance": None, "value": self.host.value(name, about, "", t)}]}

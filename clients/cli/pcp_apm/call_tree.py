@@ -55,10 +55,15 @@ class Node:
             stack += reversed(node.children)
 
 
-def parse(tree):
-    """The root of a text; `None` if there is none in it."""
+def entries(fields):
+    """The entries of the text of a tree."""
+    return text_of(fields, "tree").split(" ")[:MOST_NODES]
+
+
+def parse(nodes):
+    """The root of entries; `None` if there is none in them."""
     path = []
-    for entry in tree.split(" ")[:MOST_NODES]:
+    for entry in nodes:
         found = NODE.fullmatch(entry)
         if not found:
             continue
@@ -73,20 +78,30 @@ def parse(tree):
     return path[0] if path else None
 
 
-def call(at, source, kind, instance, fields):
-    """The call that a record is of; `None` if it has no tree."""
-    root, duration = parse(text_of(fields, "tree")), fields.get("duration")
-    if (source, kind) not in FORMS or root is None or not isinstance(duration, int) or duration < 0:
+def whose(source, kind, instance, fields):
+    """(service, id of the trace) of the call that a record is of; `None` if it has no tree."""
+    duration = fields.get("duration")
+    if (source, kind) not in FORMS or not isinstance(duration, int) or duration < 0 or not any(map(NODE.fullmatch, entries(fields))):
         return None
     # Pods are NAMESPACE/SERVICE/POD, agents of Zorka SERVICE/HOST.
     service = "/".join(instance.split("/")[:2]) if source == "profiler" else text(fields, "service") or instance.rpartition("/")[0] or instance
+    return service, text(fields, FORMS[source, kind], most=MOST_ID)
+
+
+def call(at, source, kind, instance, fields):
+    """The call that a record is of; `None` if it has no tree."""
+    found = whose(source, kind, instance, fields)
+    if not found:
+        return None
+    service, trace = found
+    root = parse(entries(fields))
     url = joined(text(fields, "web.method", "http.method"), text(fields, "web.url", "http.url", most=MOST_TEXT))
     what = url or text(fields, "db.statement", "title", "method", most=MOST_TEXT) or root.name
     suspended = fields.get("suspended")
     if not isinstance(suspended, int):
         suspended = None if root.stop is None else root.stop * MICRO
-    return Call(source, instance, service, joined(text(fields, "type"), what), at, duration, suspended, text(fields, FORMS[source, kind], most=MOST_ID),
-                text(fields, "thread", most=MOST_NAME), fields.get("statements") or 0, statements(text_of(fields, "sql")), bool(fields.get("partial")), root)
+    return Call(source, instance, service, joined(text(fields, "type"), what), at, fields["duration"], suspended, trace, text(fields, "thread", most=MOST_NAME),
+                fields.get("statements") or 0, statements(text_of(fields, "sql")), bool(fields.get("partial")), root)
 
 
 def statements(lines):

@@ -63,6 +63,14 @@ class Events:
         """The kinds whose records this client may not see."""
         return {of for of, error in self.refused.items() if error == c.PM_ERR_PERMISSION}
 
+    @property
+    def unnamed(self):
+        """What to do where names of parameters were not logged."""
+        if not any(map(meaning.unnamed, self.parameters.values())):
+            return None
+        params = " and ".join(f"apm.{source}.param" for source in sorted({source for source, _ in self.kinds}))
+        return f"the names of parameters were not logged: {params}, once; they are in the group apm/parameters of pmlogconf"
+
     @staticmethod
     def matches(want, source, kind):
         want = want[4:] if want.startswith("apm.") else want
@@ -123,12 +131,11 @@ class Events:
         return {"time": time, **span, "source": source, "kind": kind, "host": self.host, "instance": instance, "labels": self.labelled(source, kind, instance), **what}
 
     def labelled(self, source, kind, instance):
-        """PCP's labels of an instance. They are asked for when there is one that is not known."""
-        known = self.labels.setdefault((source, kind), {})
-        if instance not in known:
-            known.clear()
-            known.update(self.reader.labels(self.kinds[source, kind][0][2]))
-            known.setdefault(instance, {})
+        """PCP's labels of an instance. They are asked for when there is one that is not known, and again a minute later."""
+        asked, known = self.labels.get((source, kind), (-math.inf, {}))
+        if instance not in known or self.at >= asked + MINUTE:
+            known = {instance: {}, **(known if self.at < asked + MINUTE else {}), **self.reader.labels(self.kinds[source, kind][0][2])}
+            self.labels[source, kind] = self.at, known
         return known[instance]
 
     def fetched(self, needles=(), until=math.inf):
@@ -163,21 +170,22 @@ class Events:
                 except struct.error:
                     raise Trouble(f"apm.{source}.event.{kind}: records of {instance} are damaged: pmlogcheck says more of an archive") from None
                 if twice and desc.contents.type == c.PM_TYPE_EVENT:
-                    for record in came:
-                        self.once.wait(*self.keys(record), record, self.at)
+                    for key, part in (of for record in came for of in self.parts(record)):
+                        self.once.wait(key, part, self.at)
                     continue
                 records += came
-                for key in (key for record in came for key in self.keys(record)) if twice else ():
+                for key, _ in (of for record in came for of in self.parts(record)) if twice else ():
                     self.once.came(key)
         self.context.pmFreeResult(result)
         return records
 
     @staticmethod
-    def keys(record):
-        """By what a record, and a number of missed ones, are known in both resolutions."""
+    def parts(record):
+        """(by what it is known in both resolutions, it) of a number of missed records and of a record: one may have both."""
         at, *whose, what = record
-        missed = [(*whose, what["missed"])] if "missed" in what else []
-        return missed + ([(*whose, at // 1000, hash(tuple(what["parameters"].items())))] if "parameters" in what else [])
+        without = lambda name: (at, *whose, {key: of for key, of in what.items() if key != name})
+        missed = [((*whose, what["missed"]), without("parameters"))] if "missed" in what else []
+        return missed + ([((*whose, at // 1000, hash(tuple(what["parameters"].items()))), without("missed"))] if "parameters" in what else [])
 
     def unpack(self, data, kind):
         """Records of an array: (time in ns, what they have). Layout: pmEventArray of PMAPI(3), in the host's order."""
@@ -217,7 +225,7 @@ class Events:
                 name = name.decode() if isinstance(name, bytes) else name
                 self.parameters[pmid] = name.partition(".param.")[2] or name
             except pmapi.pmErr:
-                self.parameters[pmid] = f"parameter {pmid}"
+                self.parameters[pmid] = f"{meaning.UNNAMED}{pmid}"
         return self.parameters[pmid]
 
 
@@ -227,6 +235,8 @@ def events(reader, wanted, expression, follow, rows):
         stream.filter(expression)
     if reader.archive:
         logged(stream, rows)
+        if stream.unnamed:
+            print(f"pcp-apm: {stream.unnamed}", file=sys.stderr)
         return
     say(kept(stream, rows, bool(expression)))
     try:
@@ -290,5 +300,5 @@ def logged(stream, rows):
         if rows is None:
             say(records)
         else:
-            newest = (newest + records)[-rows:]
+            newest = sorted(newest + records, key=lambda record: record["time"])[-rows:]
     say(newest)

@@ -1,11 +1,10 @@
-"""What an event record means: its flags, when what it tells began and ended, texts of name=value, and which of those that an archive has twice."""
+"""What an event record means: its flags, when what it tells began and ended, and which of those that an archive has twice."""
 
 import collections
 import functools
 import json
 import math
 import os
-import re
 
 import cpmapi as c
 
@@ -13,14 +12,9 @@ MISSED = 1 << 31
 # Flags of a record, as pmevent(1) shows them.
 FLAGS = (("point", c.PM_EVENT_FLAG_POINT), ("start", c.PM_EVENT_FLAG_START), ("end", c.PM_EVENT_FLAG_END), ("id", c.PM_EVENT_FLAG_ID),
          ("parent", c.PM_EVENT_FLAG_PARENT), ("missed", MISSED))
+UNNAMED = "parameter "
 # Records whose other form is still to come, at most, and how long it may take, in ns of the archive.
 MOST_APART, WAIT = 100_000, 60 * 10**9
-
-# A name or a value is bare, or in quotes. A text that was cut may end within quotes.
-WORD = r'(?:"((?:[^"\\]|\\.)*)(?:"|\\?\Z)|([^\x00- "=\x7f]+))'
-PAIR = re.compile(rf"{WORD}={WORD}(?: |\Z)", re.S)
-# In older archives nothing is in quotes: a name is what looks like one.
-OLD = re.compile(r"(?:^| )([A-Za-z_][\w.-]*)=")
 
 
 @functools.cache
@@ -38,25 +32,19 @@ def words(flags):
 
 
 def span(kind, at, fields):
-    """(begin, end) in ns of what a record of this time and these parameters tells. kind: "SOURCE.KIND"."""
+    """(begin, end) in ns of what a record of this time and these parameters tells; (`None`, `None`) if its length may be one without a name.
+    kind: "SOURCE.KIND"."""
     of = times().get(kind, {})
     names = of.get("types", {}).get(fields.get("type")) or of.get("length", ())
     length = next((fields[name] for name in names if isinstance(fields.get(name), int)), 0)
+    if names and not length and any(map(unnamed, fields)):
+        return None, None
     return (at - length, at) if of.get("time") == "end" else (at, at + length)
 
 
-def pairs(text):
-    """[(name, value)] of a text of name=value parted by blanks."""
-    found, at = [], 0
-    while at < len(text):
-        one = PAIR.match(text, at)
-        if not one:
-            parts = OLD.split(text)
-            return list(zip(parts[1::2], parts[2::2]))
-        name, value = (re.sub(r"\\(.)", r"\1", quoted, flags=re.S) if quoted is not None else bare for quoted, bare in (one.group(1, 2), one.group(3, 4)))
-        found.append((name, value))
-        at = one.end()
-    return found
+def unnamed(name):
+    """Whether a parameter has no name: that was not logged."""
+    return name.startswith(UNNAMED)
 
 
 class Once:

@@ -72,8 +72,8 @@ class Records:
 
     def nothing(self, what, live, archive=""):
         """That there is nothing to show, and what to do."""
-        if self.count and any(name.startswith("parameter ") for name in self.stream.parameters.values()):
-            raise Trouble("the names of parameters were not logged: apm.zorka.param and apm.profiler.param, once; they are in the group apm/parameters of pmlogconf")
+        if self.count and self.stream.unnamed:
+            raise Trouble(self.stream.unnamed)
         if not self.reader.archive:
             raise Trouble(what + live)
         window, clock_of = self.reader.window(), self.reader.clock
@@ -110,7 +110,7 @@ def trace(reader, said, as_json):
             print(to_json({"table": "trace", "trace": tree.id, "time": at_text(one.start), **cells}))
         return
     notes = records.notes() + ([f"{matching.left_out} more spans are not shown: a trace is drawn with {MOST_SPANS}"] if matching.left_out else [])
-    notes += [f"pcp apm tree {said} has the methods of its calls, if they were among the slowest"] if PLAIN.fullmatch(said) else []
+    notes += [f"pcp apm tree {tree.id} has the methods of its calls, if they were among the slowest"] if PLAIN.fullmatch(tree.id) else []
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     for line in tree.lines(clock(reader, tree.start), terminal(), notes):
         print(line.translate(ASCII) if plain else line)

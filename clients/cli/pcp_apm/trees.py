@@ -1,6 +1,8 @@
 """The slowest calls: their trees of methods, the hot spots of all of them, their stacks."""
 
 import fnmatch
+import heapq
+import math
 import sys
 import textwrap
 
@@ -27,21 +29,38 @@ class Slow(Records):
     def __init__(self, reader, pattern):
         super().__init__(reader, call_tree.FORMS, call_tree.ONLY, "no trees of calls in this archive",
                          "this pmdaapm has no trees of calls: it is older than them, or was built without the sources that have them: zorka, profiler")
-        self.pattern, self.calls, self.others, self.told, self.came = pattern, [], set(), False, None
+        self.pattern, self.others, self.told, self.came = pattern, set(), False, None
         self.patience = PATIENCE if reader.patient else reader.interval
+        # How many calls, when the first and the last one began, and µs of all that were parsed.
+        self.number, self.begin, self.end, self.whole = 0, math.inf, 0, 0
+
+    def found(self):
+        """What call_tree.call takes of each call."""
         for at, source, kind, instance, what in self.records():
-            one = call_tree.call(at, source, kind, instance, what.get("parameters", {}))
-            if one and (fnmatch.fnmatch(one.service, pattern) or len(pattern) >= LEAST_ID and begins(one.trace, pattern)):
-                self.calls.append(one)
-            elif one:
-                self.others.add(one.service)
-        if not self.calls:
+            fields = what.get("parameters", {})
+            service, trace = call_tree.whose(source, kind, instance, fields) or (None, None)
+            if service is not None and (fnmatch.fnmatch(service, self.pattern) or len(self.pattern) >= LEAST_ID and begins(trace, self.pattern)):
+                self.number, self.begin, self.end = self.number + 1, min(self.begin, at), max(self.end, at)
+                yield at, source, kind, instance, fields
+            elif service is not None:
+                self.others.add(service)
+        if not self.number:
             self.none()
-        self.calls.sort(key=lambda one: (-one.duration, one.start))
+
+    def slowest(self, most):
+        """The slowest calls. Others are not kept: an archive may have any number."""
+        return [call_tree.call(*of) for of in heapq.nlargest(most, self.found(), key=lambda of: (of[-1]["duration"], -of[0]))]
+
+    def calls(self):
+        """Each call, of which none is kept."""
+        for of in self.found():
+            one = call_tree.call(*of)
+            self.whole += one.root.total or 0
+            yield one
 
     def enough(self, now, end, waiting):
         """The PMDA makes trees only while somebody reads them: the first one has to wait."""
-        if self.calls:
+        if self.number:
             self.came = self.came or now
             return super().enough(now, self.came + min(BREATH, self.reader.interval), waiting)
         if not self.told and self.patience > 1:
@@ -59,8 +78,8 @@ class Slow(Records):
 
     def heading(self):
         """What is shown, in a line."""
-        begin, end = self.reader.clock(min(one.start for one in self.calls)), self.reader.clock(max(one.start for one in self.calls))
-        number = f"{len(self.calls)} slow call{'' if len(self.calls) == 1 else 's'}"
+        begin, end = self.reader.clock(self.begin), self.reader.clock(self.end)
+        number = f"{self.number} slow call{'' if self.number == 1 else 's'}"
         return f"{number}{'' if self.pattern == '*' else f' of {shown(self.pattern)}'} from {begin} to {end[11 if begin[:10] == end[:10] else 0:]}"
 
 
@@ -69,9 +88,9 @@ def tree(reader, pattern, rows, bottom_up, as_json):
     slow = Slow(reader, pattern)
     if bottom_up:
         return spots(slow, rows or MOST_SPOTS, as_json)
-    chosen = slow.calls[:rows or MOST_TREES]
+    chosen = slow.slowest(rows or MOST_TREES)
     if not as_json:
-        print(slow.heading() + (f"; the slowest {len(chosen)}:" if len(chosen) < len(slow.calls) else ":"))
+        print(slow.heading() + (f"; the slowest {len(chosen)}:" if len(chosen) < slow.number else ":"))
     for one in chosen:
         if as_json:
             print(to_json(line(one)))
@@ -100,7 +119,7 @@ def line(one):
 
 
 def spots(slow, rows, as_json):
-    whole, found = sum(one.root.total or 0 for one in slow.calls), call_tree.hot_spots(slow.calls, rows)
+    found, whole = call_tree.hot_spots(slow.calls(), rows), slow.whole
     if as_json:
         for name, spot in found:
             print(to_json({"table": "hot_spots", "self_ms": spot.own / 1000, "percent": 100 * spot.own / whole if whole else None, "stop_ms": call_tree.ms(spot.stop),
@@ -122,7 +141,7 @@ def below(slow, lines):
 def folded(reader, pattern, rows, as_json):
     """Their stacks, as flamegraph.pl and speedscope read them."""
     slow = Slow(reader, pattern)
-    for frames, us in sorted(call_tree.folded(slow.calls).items(), key=lambda pair: (-pair[1], pair[0]))[:rows]:
+    for frames, us in sorted(call_tree.folded(slow.calls()).items(), key=lambda pair: (-pair[1], pair[0]))[:rows]:
         stack = ";".join(frame.replace(";", ":") for frame in frames)
         print(to_json({"table": "folded", "stack": stack, "us": us}) if as_json else f"{shown(stack)} {us}")
     for note in slow.notes():

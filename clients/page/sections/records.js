@@ -58,11 +58,13 @@ const Records = {
       const metric = streamMetric(this.stream, order);
       // Trees are made of the calls of those that are asked for.
       const all = [...new Set([this.stream, def.of].filter(Boolean).flatMap((stream) => busiestInstances(stream, app.service)))], wanted = all.slice(0, RECORD_LIMITS.instances);
-      let tables = new Map();
-      if (wanted.length) tables = (await this.tables.fetch(main, [[metric, wanted]])).get(metric) || new Map();
+      const given = async (name) => (wanted.length ? (await this.tables.fetch(main, [[name, wanted]])).get(name) : null) || new Map();
+      const tables = await given(metric);
+      // Where there are no trees yet, the calls say whether records are refused.
+      const got = tables.size || (def.of && (await given(streamMetric(def.of, 'table'))).size);
       if (turn !== this.stream + order + app.service || main !== app.client) return;
       const merged = mergeTables(tables, RECORD_LIMITS.rows);
-      this.data = { ...merged, order, all: all.length, asked: wanted.length, got: tables.size };
+      this.data = { ...merged, order, all: all.length, asked: wanted.length, got };
       this.error = null;
       if (TRACE_STREAMS[this.stream]) emit('spans', { stream: this.stream, rows: merged.rows });
     } catch (error) {
@@ -105,7 +107,7 @@ const Records = {
   // Why there is no record: none came, or pmcd does not give them to this client.
   why(asked, got) {
     const { title, of } = STREAMS.find((s) => s.id === this.stream);
-    if (asked && !got && !of) return refusedState();
+    if (asked && !got) return refusedState();
     if (of && asked) return emptyState('No ' + title + ' yet', 'They are made from now on, of the slowest calls that take 100 ms and more: it takes half a minute. All that are in memory, and those of archives:', 'pcp apm tree');
     if (asked && this.order === 'slowest') return emptyState('No ' + title + ' in the last 5 minutes');
     if (app.service && !asked) return emptyState(keyName(app.service) + ' has no ' + title, 'Choose other records, or press Esc for all services.');

@@ -70,6 +70,12 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
   await mode(good, 'refused');
   await show(page, 'records');
   await verdict('refused event records are told, and what helps', () => until(async () => /refused/.test(await text(page, '#records')) && /pmproxy = "read"/.test(await text(page, '#records'))));
+  await page.evaluate(() => Records.chooseTrees());
+  await show(page, 'records');
+  await verdict('also where trees are looked for', () => until(async () => (await page.evaluate(() => Records.stream.endsWith('.tree') && Records.data)) && /refused/.test(await text(page, '#records'))));
+  await mode(good, 'treeless');
+  await verdict('which are not made yet where calls are seen', () => until(async () => /made from now on/.test(await text(page, '#records'))));
+  await mode(good, 'refused');
   await page.evaluate(() => Traces.store.reset());
   await show(page, 'traces');
   await verdict('and where traces would be', () => until(async () => /refused/.test(await text(page, '#traces')) && /pmproxy = "read"/.test(await text(page, '#traces'))));
