@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::open;
 use super::options::{Options, is_url};
 use super::sinks::{create, plain};
+use super::{open, rest};
 use crate::profile::{Profile, Push, Stacktraces, folded, pprof, speedscope};
 use crate::read::stopped;
 use crate::say;
@@ -28,8 +28,22 @@ pub(super) fn run(options: &Options) -> Result<Summary, String> {
         } else {
             let usual = if options.follow { FOLLOWED } else { INTERVAL };
             let interval = options.interval.unwrap_or(usual);
+            let mut away = false;
             loop {
-                write(options, &stacks.next(interval, stopped)?, &mut all)?;
+                match stacks.next(interval, stopped) {
+                    Ok(profile) => {
+                        away = false;
+                        write(options, &profile, &mut all)?;
+                    }
+                    Err(e) if !options.follow => return Err(e),
+                    Err(e) => {
+                        if !std::mem::replace(&mut away, true) {
+                            say(&format!("{e}; waits for pmcd"));
+                        }
+                        rest(interval);
+                        stacks.again();
+                    }
+                }
                 if !options.follow || stopped() {
                     break;
                 }

@@ -128,6 +128,12 @@ impl Stacktraces {
         self.profile(gained)
     }
 
+    /// pmcd has gone: connects again, and begins anew. The next call tells whether it is back.
+    pub fn again(&mut self) {
+        self.last = None;
+        let _ = self.of.context.reconnect();
+    }
+
     fn profile(&self, (gained, start, end): Gained) -> Result<Profile, String> {
         let names = self.of.names()?;
         let mut stacks = Vec::new();

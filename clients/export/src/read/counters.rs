@@ -68,6 +68,9 @@ impl Counters {
         for name in names {
             let wrong = |e| format!("--counters: {name}: {e}");
             let desc = context.lookup(name).map_err(wrong)?;
+            if !desc.is_number() {
+                return Err(format!("--counters: {name}: its values are no numbers"));
+            }
             let units = context.units(desc).map_err(wrong)?;
             let unit = match (desc.is_counter, &*units) {
                 (true, "") => "1 / sec".to_owned(),

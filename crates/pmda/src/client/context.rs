@@ -60,6 +60,12 @@ impl Desc {
             _ => None,
         }
     }
+
+    /// Its values are numbers.
+    #[must_use]
+    pub const fn is_number(self) -> bool {
+        self.ty <= sys::PM_TYPE_DOUBLE
+    }
 }
 
 impl Context {
