@@ -185,6 +185,12 @@ fn named(bencher: Bencher<'_, '_>) {
     as_in_the_pmda(bencher, &NAMED, false);
 }
 
+/// The same while somebody reads trees.
+#[divan::bench]
+fn named_trees(bencher: Bencher<'_, '_>) {
+    as_in_the_pmda(bencher, &NAMED, true);
+}
+
 fn as_in_the_pmda(bencher: Bencher<'_, '_>, session: &Session, trees: bool) {
     let store = Store::new(catalogue(), 400, Limits::default(), 32 << 20);
     let shared = Arc::new(SharedState::new(64 << 20));

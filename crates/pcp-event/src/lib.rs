@@ -28,7 +28,7 @@ pub use param::{NumberParam, Numbers, Param32, Param64};
 pub use queues::{Fetch, Fetched, Gone, QueueError, QueueFilter, Queues};
 pub use request::{Delivery, Hold, Limits, ReadRequest, RecordFilter, Resolutions};
 pub use stream::{Budget, Later, SLOWEST, SLOWEST_WINDOW, Stream, StreamStats, Unpacked};
-pub use text_writer::TextWriter;
+pub use text_writer::{TextWriter, is_bare};
 pub use types::ids::{Pmid, Semantics, ValueType};
 pub use types::stamp::Stamp;
 pub use types::units::{UnitFields, Units};

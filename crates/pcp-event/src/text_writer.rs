@@ -85,8 +85,8 @@ impl TextWriter<'_> {
         self.bytes.truncate(self.from + len);
     }
 
-    /// Appends `name=value`, after a blank if something precedes; each of both in double quotes unless it is
-    /// [bare](Self::quote). Returns what `value` returns.
+    /// Appends `name=value`, after a blank if something precedes; each of both in double quotes unless it
+    /// [is bare](is_bare). Neither has a NUL then. Returns what `value` returns.
     ///
     /// ```
     /// # use pcp_event::Batch;
@@ -103,12 +103,31 @@ impl TextWriter<'_> {
         name: impl FnOnce(&mut TextWriter<'_>),
         value: impl FnOnce(&mut TextWriter<'_>) -> R,
     ) -> R {
-        if !self.is_empty() {
-            self.bytes.push(b' ');
-        }
+        self.separate();
         let from = self.bytes.len();
         name(&mut TextWriter { bytes: self.bytes, from });
         self.quote(from - self.from);
+        self.value(value)
+    }
+
+    /// As [`Self::pair`], of a name that [is bare](is_bare).
+    #[inline(always)]
+    pub fn bare_pair<R>(&mut self, name: &str, value: impl FnOnce(&mut TextWriter<'_>) -> R) -> R {
+        debug_assert!(is_bare(name.as_bytes()));
+        self.separate();
+        self.push(name);
+        self.value(value)
+    }
+
+    #[inline(always)]
+    fn separate(&mut self) {
+        if !self.is_empty() {
+            self.bytes.push(b' ');
+        }
+    }
+
+    #[inline(always)]
+    fn value<R>(&mut self, value: impl FnOnce(&mut TextWriter<'_>) -> R) -> R {
         self.bytes.push(b'=');
         let from = self.bytes.len();
         let written = value(&mut TextWriter { bytes: self.bytes, from });
@@ -116,8 +135,7 @@ impl TextWriter<'_> {
         written
     }
 
-    /// Puts what follows byte offset `at` into double quotes, unless it is bare: not empty and without blanks, control
-    /// characters of ASCII, `"` and `=`.
+    /// Puts what follows byte offset `at` into double quotes, unless it [is bare](is_bare).
     #[inline(always)]
     pub fn quote(&mut self, at: usize) {
         if !is_bare(self.as_bytes().get(at..).unwrap_or_default()) {
@@ -217,9 +235,11 @@ impl Batch {
     }
 }
 
-/// Whether a text needs no quotes: eight bytes at a time, since each parameter of each record is looked at.
+/// Whether a text needs no quotes in a list of `name=value`: it is not empty and has no blank, no control character of
+/// ASCII, no `"` and no `=`. Eight bytes at a time, since each parameter of each record is looked at.
+#[must_use]
 #[inline(always)]
-fn is_bare(text: &[u8]) -> bool {
+pub fn is_bare(text: &[u8]) -> bool {
     const fn each(byte: u8) -> u64 {
         u64::from_ne_bytes([byte; 8])
     }

@@ -92,7 +92,7 @@ pub(super) const TREE_CALLS: usize = 32;
 /// Shortest call whose record waits for the pauses that may have fallen into it, in milliseconds: those of shorter
 /// ones, of which there are many, have the pauses that are known when they come.
 pub(super) const SUSPENDED_MS: u64 = 100;
-/// Calls of one pod that pauses may have fallen into which are not known yet; 96 KiB.
+/// Calls of one pod that pauses may have fallen into which are not known yet; 64 KiB.
 pub(super) const OPEN_CALLS: usize = 4096;
 /// Values of the stream `sql` of one pod whose texts are kept while somebody reads trees, and their bytes.
 pub(super) const STATEMENTS: usize = 1024;

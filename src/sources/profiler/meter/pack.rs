@@ -66,9 +66,13 @@ pub(super) fn cut_value(text: &mut String, start: usize) {
 
 /// Appends `name=value` to the event parameter `parameters`.
 #[inline(always)]
-fn push_other(to: &mut TextWriter<'_>, name: &str, value: &[u8]) {
+fn push_other(to: &mut TextWriter<'_>, bare: bool, name: &str, value: &[u8]) {
     let start = to.len();
-    to.pair(|to| to.push(name), |to| to.push_utf8(value));
+    if bare {
+        to.bare_pair(name, |to| to.push_utf8(value));
+    } else {
+        to.pair(|to| to.push(name), |to| to.push_utf8(value));
+    }
     if to.len() > PARAMETERS {
         to.truncate(start);
     }
@@ -241,21 +245,25 @@ impl CallRecords {
                     put_text(pmid, of.utf8(&mut headers.room, value), batch);
                 }
                 ParamRole::Own(_) | ParamRole::KnownWord => {}
-                ParamRole::Other => others = true,
+                ParamRole::Other { .. } => others = true,
             }
         }
         if others && let Some(pmid) = headers.item(m::P_PARAMETERS) {
             batch.begin_text();
             let mut text = batch.text_writer();
             for (id, of) in params {
-                if roles.role(id, words) == ParamRole::Other {
+                if let ParamRole::Other { bare } = roles.role(id, words) {
                     let name = words.get(id).map(|word| Cow::Borrowed(&**word));
                     let name = name.unwrap_or_else(|| nameless(id).into());
                     let value = of.utf8(&mut headers.room, value);
-                    push_other(&mut text, &name, value);
+                    push_other(&mut text, bare, &name, value);
                 }
             }
-            end_text(pmid, batch);
+            if text.is_empty() {
+                batch.discard_text();
+            } else {
+                batch.end_text(pmid);
+            }
         }
         if value.capacity() > limits::IDLE_BUFFER {
             *value = String::new();
@@ -314,21 +322,6 @@ impl ParamValue for &str {
     {
         self.as_bytes()
     }
-}
-
-/// Ends the open text, which is UTF-8, at its first NUL; without a text there is no parameter.
-#[inline(always)]
-fn end_text(pmid: Pmid, batch: &mut Batch) {
-    let mut text = batch.text_writer();
-    if text.is_empty() {
-        return batch.discard_text();
-    }
-    if has_nul(text.as_bytes())
-        && let Some(end) = text.as_bytes().iter().position(|byte| *byte == 0)
-    {
-        text.truncate(end);
-    }
-    batch.end_text(pmid);
 }
 
 /// Adds a text, which is UTF-8, up to its first NUL, where PCP strings end.

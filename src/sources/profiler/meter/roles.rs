@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::contract::{ParamId, Peer};
+use crate::events::is_bare;
 use crate::model::{MetricSpec, Place, Semantics, Units, ValueType, component};
 use crate::sources::profiler::dictionary::{Dictionary, KnownWord};
 use crate::sources::profiler::metrics::{KNOWN, P_PARAMETERS};
@@ -18,8 +19,8 @@ pub const PARAMETER_NAME_MAX: usize = 100;
 pub(crate) enum ParamRole {
     /// As a separate event parameter.
     Own(ParamId),
-    /// Within the event parameter `parameters`.
-    Other,
+    /// Within the event parameter `parameters`. `bare`: its name needs no quotes.
+    Other { bare: bool },
     /// Not at all: it is a known word.
     KnownWord,
 }
@@ -84,7 +85,7 @@ impl ParamRoles {
 
     #[inline(never)]
     fn find_role(&mut self, id: u32, words: &Dictionary) -> ParamRole {
-        let Some(word) = words.get(id) else { return ParamRole::Other };
+        let Some(word) = words.get(id) else { return ParamRole::Other { bare: false } };
         let role = self.decide(word);
         // Ids of words are below `limits::WORDS`.
         if self.by_id.len() <= id as usize {
@@ -106,7 +107,7 @@ impl ParamRoles {
         if KnownWord::ALL.iter().any(|(_, known)| *known == word) {
             ParamRole::KnownWord
         } else {
-            ParamRole::Other
+            ParamRole::Other { bare: is_bare(word.as_bytes()) }
         }
     }
 

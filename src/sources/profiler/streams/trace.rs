@@ -245,7 +245,7 @@ impl StepCounts {
     }
 }
 
-/// The events of a block up to one that is not usual: a tag whose value has a meaning, an event
+/// The events of a block up to one that is not usual: a tag whose value may be a number with a meaning, an event
 /// with large numbers, or the last 7 bytes.
 #[derive(Debug)]
 pub struct ShortEvents<'a> {
@@ -322,7 +322,14 @@ impl<'a> ShortEvents<'a> {
             else {
                 break;
             };
-            if !self.words.is_plain(id) {
+            if !self.words.is_plain(id)
+                && rest
+                    .len()
+                    .checked_sub(after.len() + 1)
+                    .and_then(|at| rest.get(at))
+                    .is_none_or(u8::is_ascii_digit)
+            {
+                // The low byte of the last character of a string, which may be a number.
                 break;
             }
             rest = after;

@@ -58,7 +58,7 @@ fn tell(
             match roles.role(id, words) {
                 ParamRole::Own(id) if reported.add(id) => to.text(id, value),
                 ParamRole::Own(_) | ParamRole::KnownWord => {}
-                ParamRole::Other => {
+                ParamRole::Other { .. } => {
                     let name =
                         words.get(id).map_or_else(|| nameless(id), |word| (**word).to_owned());
                     others.push((name, value));
@@ -67,7 +67,7 @@ fn tell(
         }
         to.write(m::P_PARAMETERS, |text| {
             for (name, value) in &others {
-                push_other(text, name, value.as_bytes());
+                push_other(text, false, name, value.as_bytes());
             }
         });
         to.number(m::P_DURATION, ns(call.duration_ms));

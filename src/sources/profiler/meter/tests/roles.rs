@@ -5,11 +5,15 @@ use crate::sources::profiler::metrics::{P_DURATION, P_URL};
 fn who_has_a_parameter_of_its_own() {
     let roles = ParamRoles::new(["tenant".to_owned(), "user".to_owned()].into());
     let url = ParamRole::Own(ParamId::Item(P_URL));
-    let got = ["web.url", "call.red", "user", "node.name"].map(|word| roles.decide(word));
-    assert_eq!(
-        got,
-        [url, ParamRole::KnownWord, ParamRole::Own(ParamId::Slot(1)), ParamRole::Other]
-    );
+    for (word, role) in [
+        ("web.url", url),
+        ("call.red", ParamRole::KnownWord),
+        ("user", ParamRole::Own(ParamId::Slot(1))),
+        ("node.name", ParamRole::Other { bare: true }),
+        ("node name", ParamRole::Other { bare: false }),
+    ] {
+        assert_eq!(roles.decide(word), role);
+    }
     let mut reported = Reported::default();
     assert!(
         reported.add(ParamId::Item(P_DURATION))

@@ -17,11 +17,15 @@ struct Still {
 }
 
 /// The newest pauses, in the order of time: none begins before the one before ends.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pauses {
     still: VecDeque<Still>,
-    /// Calls behind which no pause is known: begin, end, and milliseconds of pauses that are counted.
-    calls: VecDeque<(i64, i64, u64)>,
+    /// All pauses that end until then are known.
+    known_ms: i64,
+    /// The newest calls that ended behind it: end, and the time behind which no pause is counted in them yet.
+    calls: Vec<(i64, i64)>,
+    /// The oldest of them once there are [`OPEN_CALLS`].
+    oldest: usize,
     /// Pauses have come since calls were counted.
     news: bool,
     /// Milliseconds of calls that have made room for others.
@@ -30,22 +34,27 @@ pub(crate) struct Pauses {
 
 crate::heap_size!(Pauses { still, calls });
 
+impl Default for Pauses {
+    fn default() -> Self {
+        let (still, calls) = (VecDeque::new(), Vec::new());
+        Self { still, known_ms: i64::MIN, calls, oldest: 0, news: false, owed: 0 }
+    }
+}
+
 impl Pauses {
     /// Adds a pause; what of it is before the end of the one before is known already.
     pub(crate) fn add(&mut self, pause: &Pause) {
         let end = pause.end_ms;
-        if self.still.back().is_some_and(|last| end < last.end.saturating_sub(PAUSE_BACK_MS)) {
+        if end < self.known_ms.saturating_sub(PAUSE_BACK_MS) {
             // The clock was set back.
-            self.owed += self.found();
-            self.still.clear();
-            self.calls.clear();
+            *self = Self { owed: self.settle(), ..Self::default() };
         }
-        let (last, sum) = self.still.back().map_or((i64::MIN, 0), |last| (last.end, last.sum));
-        let begin = end.saturating_sub(pause.duration_ms.into()).max(last);
+        let sum = self.still.back().map_or(0, |last| last.sum);
+        let begin = end.saturating_sub(pause.duration_ms.into()).max(self.known_ms);
         if begin >= end {
             return;
         }
-        self.news = true;
+        (self.news, self.known_ms) = (true, end);
         let old = end.saturating_sub(PAUSE_AGE_MS);
         while let Some(first) = self.still.front()
             && (first.end < old || self.still.len() >= PAUSES)
@@ -61,24 +70,18 @@ impl Pauses {
 
     /// Milliseconds of earlier calls that pauses fell into which have come since the last time.
     pub(crate) fn settle(&mut self) -> u64 {
-        std::mem::take(&mut self.owed) + self.found()
-    }
-
-    fn found(&mut self) -> u64 {
-        if !std::mem::take(&mut self.news) {
-            return 0;
+        let mut found = std::mem::take(&mut self.owed);
+        if std::mem::take(&mut self.news) {
+            let mut calls = std::mem::take(&mut self.calls);
+            for (end, from) in &mut calls {
+                if *from < *end {
+                    found += self.within(*from, *end).unsigned_abs();
+                    *from = self.known_ms.max(*from);
+                }
+            }
+            self.calls = calls;
         }
-        let mut calls = std::mem::take(&mut self.calls);
-        let mut more = 0;
-        calls.retain_mut(|(begin, end, counted)| {
-            let known = self.within(*begin, *end).unsigned_abs();
-            // Of pauses that are forgotten nothing is taken back.
-            more += known.saturating_sub(*counted);
-            *counted = known;
-            !self.reach(*end)
-        });
-        self.calls = calls;
-        more
+        found
     }
 
     /// A call has come. Returns the milliseconds of it in which the JVM stood still, as far as is known; later
@@ -86,18 +89,26 @@ impl Pauses {
     #[inline]
     pub(crate) fn call(&mut self, call: &Call<'_>) -> u64 {
         let Some((begin, end)) = times(call) else { return 0 };
-        let known = self.within(begin, end).unsigned_abs();
-        if !self.reach(end) {
-            if self.calls.len() >= OPEN_CALLS
-                && let Some((begin, end, counted)) = self.calls.pop_front()
-                && self.news
-            {
-                let known = self.within(begin, end).unsigned_abs();
-                self.owed += known.saturating_sub(counted);
+        if end > self.known_ms {
+            let open = (end, begin.max(self.known_ms));
+            if self.calls.len() < OPEN_CALLS {
+                self.calls.push(open);
+            } else {
+                self.replace_oldest(open);
             }
-            self.calls.push_back((begin, end, known));
         }
-        known
+        self.within(begin, end).unsigned_abs()
+    }
+
+    /// Puts a call in the place of the oldest one, which has the pauses that are known.
+    #[inline]
+    fn replace_oldest(&mut self, open: (i64, i64)) {
+        let Some(place) = self.calls.get_mut(self.oldest) else { return };
+        let (end, from) = std::mem::replace(place, open);
+        self.oldest = (self.oldest + 1) % OPEN_CALLS;
+        if self.news && from < end {
+            self.owed += self.within(from, end).unsigned_abs();
+        }
     }
 
     /// Milliseconds of a call in which the JVM stood still, as far as is known.
@@ -114,17 +125,14 @@ impl Pauses {
 
     /// All pauses that end before this time are known.
     #[inline]
-    pub(crate) fn reach(&self, time_ms: i64) -> bool {
-        self.still.back().is_some_and(|last| last.end >= time_ms)
+    pub(crate) const fn reach(&self, time_ms: i64) -> bool {
+        self.known_ms >= time_ms
     }
 
     /// Milliseconds between two times in which the JVM stood still, as far as is known.
     #[inline]
     pub(crate) fn within(&self, begin_ms: i64, end_ms: i64) -> i64 {
-        match self.still.back() {
-            Some(last) if last.end > begin_ms => self.until(end_ms) - self.until(begin_ms),
-            _ => 0,
-        }
+        if self.known_ms > begin_ms { self.until(end_ms) - self.until(begin_ms) } else { 0 }
     }
 
     fn until(&self, time_ms: i64) -> i64 {
@@ -142,7 +150,10 @@ impl Pauses {
 
     /// Frees memory that an idle connection does not need: short calls wait for no more pauses.
     pub(crate) fn shrink(&mut self) {
-        self.calls.retain(|(begin, end, _)| end.abs_diff(*begin) >= SUSPENDED_MS);
+        self.owed = self.settle();
+        self.calls.rotate_left(self.oldest);
+        self.oldest = 0;
+        self.calls.retain(|(end, from)| end.saturating_sub(*from) >= SUSPENDED_MS.cast_signed());
         self.still.shrink_to_fit();
         self.calls.shrink_to_fit();
     }
@@ -172,14 +183,19 @@ mod tests {
         assert_eq!([pauses.call(&call(150, 0)), pauses.call(&call(300, 100))], [0, 0]);
         assert_eq!(pause(&mut pauses, 160, 20), 20);
         assert_eq!(pause(&mut pauses, 210, 20), 15);
-        assert_eq!((pauses.calls.len(), pauses.of(&call(105, 100))), (1, 40));
+        assert_eq!((open(&pauses), pauses.of(&call(105, 100))), (1, 40));
         assert_eq!(pause(&mut pauses, 1000, 900), 100);
-        assert_eq!((pauses.calls.len(), pauses.of(&call(300, 100))), (0, 100));
+        assert_eq!((open(&pauses), pauses.of(&call(300, 100))), (0, 100));
         assert_eq!(pauses.call(&call(i64::MAX, u64::MAX)), 0);
         (0..10_000).for_each(|n| assert_eq!(pauses.call(&call(2000 + n, 5)), 0));
-        assert_eq!(pauses.calls.len(), OPEN_CALLS);
+        assert_eq!((open(&pauses), pauses.calls.len()), (OPEN_CALLS, OPEN_CALLS));
         assert!(pauses.are_known(&call(2000, 99)) && !pauses.are_known(&call(2000, 100)));
         assert!(pauses.are_known(&call(500, 500)));
+    }
+
+    /// Calls into which later pauses may fall.
+    fn open(pauses: &Pauses) -> usize {
+        pauses.calls.iter().filter(|(end, from)| from < end).count()
     }
 
     #[test]

@@ -254,7 +254,9 @@ fn long_trace() -> Vec<u8> {
                     }
                     tag if any(3) == 0 => tag.u8(3).varint(any(9) as u32).varint(numbers[any(12)]),
                     tag if any(9) == 0 => tag.u8(0).text(&"7".repeat(any(200))),
-                    tag => tag.u8(2).text(&any(300).to_string()),
+                    tag => {
+                        tag.u8(2).text(&format!("{}{}", any(300), ["", "", " ms", "é1"][any(4)]))
+                    }
                 },
             };
         }
@@ -280,7 +282,7 @@ fn steps_are_the_events_without_their_values() {
         trace
     };
     let wanted = played(false, bytes.len());
-    assert!(wanted.steps.all.len() > 3_000 && wanted.lost > 1_000 && wanted.ends.len() == 20);
+    assert!(wanted.steps.all.len() > 3_000 && wanted.lost > 500 && wanted.ends.len() == 20);
     assert_eq!(wanted.events, wanted.steps.all.len());
     for size in (1..40).chain([255, 1_024, bytes.len()]) {
         let got = played(true, size);
