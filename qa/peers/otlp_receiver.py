@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """A receiver of OTLP/HTTP for tests: takes traces in both forms, fails as it is told, writes what it got.
 
-otlp_receiver.py PORT FILE [ANSWER,...] [--every N]
+otlp_receiver.py PORT FILE [ANSWER,...] [--every N] [--ids]
 FILE gets a line of JSON for each span that was taken, in the JSON form of OTLP, with its "resource" and the "request" it
 came in; FILE.requests one for each request: its answer, form, encoding and headers. ANSWERs are those of the first requests in
 turn; a status, 503:1 with Retry-After, partial:2 (that many of the first spans are rejected), close (the connection, without
 an answer), lost (taken, then closed without an answer), slow (2 s). After those all are 200; with --every each Nth is
-503:1 or close. A number in front of an x repeats: 3x503. Needs only the standard library.
+503:1 or close. A number in front of an x repeats: 3x503. With --ids, for millions of spans by protobuf whose ids are small numbers, FILE
+stays empty, and GET / answers how many ids came, how many of them more than once, and which from 1 on are absent. Needs only the standard library.
 """
 import argparse
 import gzip
 import json
+import re
 import struct
 import sys
 import threading
@@ -104,6 +106,27 @@ def text(data):
                 yield resource_spans["resource"], one
 
 
+class Ids:
+    """How often each id came."""
+
+    SPAN = re.compile(rb"\x0a\x10.{16}\x12\x08(.{8})", re.S)
+
+    def __init__(self):
+        self.counts = bytearray()
+
+    def take(self, data):
+        ids = [int.from_bytes(found[1], "big") for found in self.SPAN.finditer(data)]
+        self.counts.extend(bytes(max(max(ids) + 1 - len(self.counts), 0)))
+        for one in ids:
+            self.counts[one] += 1
+        return len(ids)
+
+    def __str__(self):
+        none, once = self.counts.count(0), self.counts.count(1)
+        gaps = [f"{found.start()}-{found.end() - 1}" for found in re.finditer(rb"\0+", self.counts)]
+        return " ".join([str(len(self.counts) - none), str(len(self.counts) - none - once), *gaps[1:10]])
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -139,12 +162,14 @@ class Handler(BaseHTTPRequestHandler):
         if status == 200 and what != "close":
             if self.headers.get("Content-Encoding") == "gzip":
                 data = gzip.decompress(data)
-            taken = list(text(data) if "json" in form else binary(data))
+            if not server.ids:
+                taken = list(text(data) if "json" in form else binary(data))
         with server.lock:
+            count = server.ids.take(data) if server.ids and status == 200 and what != "close" else len(taken)
             for resource, one in taken[rejected:]:
                 server.out.write(json.dumps({**one, "resource": resource, "request": number}) + "\n")
             server.out.flush()
-            server.requests.write(json.dumps({"answer": plan if status != 415 else "415", "type": form, "spans": len(taken), "bytes": len(data),
+            server.requests.write(json.dumps({"answer": plan if status != 415 else "415", "type": form, "spans": count, "bytes": len(data),
                                               "headers": {k.lower(): v for k, v in self.headers.items()}}) + "\n")
             server.requests.flush()
         if what in ("close", "lost"):
@@ -164,6 +189,14 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
+    def do_GET(self):
+        with self.server.lock:
+            answer = str(self.server.ids).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
     def log_message(self, *_):
         pass
 
@@ -175,10 +208,11 @@ def main():
     parser.add_argument("answers", nargs="?", default="")
     parser.add_argument("--every", type=int, default=0)
     parser.add_argument("--protobuf", action="store_true", help="JSON is refused")
+    parser.add_argument("--ids", action="store_true", help="ids of spans are counted")
     said = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", said.port), Handler)
     server.lock, server.number, server.every, server.protobuf = threading.Lock(), 0, said.every, said.protobuf
-    server.plan = []
+    server.plan, server.ids = [], Ids() if said.ids else None
     for answer in filter(None, said.answers.split(",")):
         times, _, what = answer.rpartition("x")
         server.plan += [what] * int(times or 1)
