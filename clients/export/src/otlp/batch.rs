@@ -1,6 +1,6 @@
 //! Requests of limited size.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -40,6 +40,7 @@ pub(super) struct Batch {
     pub(super) spans: usize,
     /// The ids of those that are noted when they are delivered.
     pub(super) noted: Vec<SpanId>,
+    streams: HashSet<SpanId>,
     bytes: usize,
 }
 
@@ -60,6 +61,7 @@ impl Batch {
             index: HashMap::new(),
             spans: 0,
             noted: Vec::new(),
+            streams: HashSet::new(),
             bytes: 0,
         }
     }
@@ -107,6 +109,13 @@ impl Batch {
             self.noted.push(span.span);
         }
         true
+    }
+
+    /// Notes the mark of a span's stream, once.
+    pub(super) fn note_stream(&mut self, mark: SpanId) {
+        if self.streams.insert(mark) {
+            self.noted.push(mark);
+        }
     }
 
     /// An `ExportTraceServiceRequest`. Several, one behind the other, are one.

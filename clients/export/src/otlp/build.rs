@@ -12,6 +12,7 @@ use crate::sink::{Sink, Summary};
 use crate::tree::{Node, Tree};
 
 use super::batch::{Batch, Form};
+use super::between::Streams;
 use super::hold::{Held, Hold};
 use super::span::{Event, Span};
 
@@ -44,6 +45,7 @@ pub struct Otlp {
     target: Box<dyn Target>,
     /// Spans that were delivered before this program was started.
     pub(super) known: HashSet<SpanId>,
+    pub(super) streams: Streams,
 }
 
 impl Otlp {
@@ -53,14 +55,18 @@ impl Otlp {
         target: Box<dyn Target>,
         known: HashSet<SpanId>,
     ) -> Self {
-        let (ids, hold) = Default::default();
-        Self { choice, form, ids, hold, batch: Batch::new(form), target, known }
+        let (ids, hold, streams) = Default::default();
+        Self { choice, form, ids, hold, batch: Batch::new(form), target, known, streams }
     }
 
     /// `noted`: that it was delivered is remembered.
     fn put(&mut self, record: &Record, mut span: Span<'_>, noted: bool) -> io::Result<()> {
+        let (stream, first) = self.streams.meet(&record.origin);
         if self.known.contains(&span.span) {
             return Ok(());
+        }
+        if first && self.known.contains(&stream) {
+            self.streams.gap(record);
         }
         let shift = self.choice.shift;
         if shift != 0 {
@@ -73,6 +79,9 @@ impl Otlp {
         if !self.batch.add(record, &span, noted) {
             self.flush()?;
             self.batch.add(record, &span, noted);
+        }
+        if noted {
+            self.batch.note_stream(stream);
         }
         Ok(())
     }
@@ -116,6 +125,7 @@ impl Otlp {
         };
         let last = nodes.last().map(id);
         if last.is_some_and(|last| self.known.contains(&last)) {
+            self.streams.meet(&record.origin);
             return Ok(());
         }
         // Of each level: the newest span.

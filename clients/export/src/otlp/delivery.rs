@@ -331,9 +331,10 @@ mod tests {
 
     #[test]
     fn what_a_receiver_has_is_noted_once_for_a_tree() {
-        assert_eq!(noted(200), 2);
+        // A call and a tree, and the streams of both.
+        assert_eq!(noted(200), 4);
         // It will never take those.
-        assert_eq!(noted(400), 2);
+        assert_eq!(noted(400), 4);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod answer;
 mod batch;
+mod between;
 mod build;
 mod delivery;
 mod endpoint;

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
+use super::between::mark;
 use super::hold::PATIENCE;
 use super::{Choice, Layout, Otlp};
-use crate::meaning::SpanId;
+use crate::meaning::{Item, SpanId};
 use crate::model::{Flags, Instance, Origin, Record, Value};
 use crate::sink::Sink;
 
@@ -222,6 +223,29 @@ fn a_tree_that_was_delivered_is_passed_over_as_a_whole() {
     assert_eq!(ids(&all[1..]), []);
     // A part of it was lost at the end.
     assert_eq!(ids(&all[..1]), all[1..]);
+}
+
+#[test]
+fn records_between_two_runs_that_have_gone_are_told() {
+    let calls = |from: i64| {
+        let call = |at| record("profiler.call", "a/b/c", at, &[("duration", "1")]);
+        (from..from + 3).map(call).collect::<Vec<_>>()
+    };
+    let gaps = |known: &[SpanId], records: &[Record]| {
+        let (mut otlp, _) = otlp(false);
+        otlp.known.extend(known);
+        records.iter().for_each(|of| otlp.add(of, Instant::now()).expect("memory"));
+        otlp.finish().expect("memory");
+        otlp.streams.gaps
+    };
+    let of = |record: &Record| crate::meaning::Ids::default().of(&Item::new(record)).span;
+    let (before, now) = (calls(100), calls(103));
+    let stream = mark(&before[0].origin);
+    let delivered: Vec<SpanId> = before.iter().map(of).chain([stream]).collect();
+    assert_eq!(gaps(&[], &now), 0, "the first run");
+    assert_eq!(gaps(&delivered[..3], &now), 0, "a stream that has come meanwhile");
+    assert_eq!(gaps(&delivered, &[&before[2..], &now].concat()), 0, "they go on");
+    assert_eq!(gaps(&delivered, &now), 1);
 }
 
 #[test]
