@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use crate::meaning::{Identity, Ids, Item, SpanId, TraceId};
 use crate::model::Record;
 use crate::otlp::process;
+use crate::say;
 use crate::tree;
 
 /// Calls that wait until it is known which of them have trees: the slowest.
@@ -69,6 +70,9 @@ impl Kept {
         slow.retain(|call| whose.contains(&id(Ids::default().of(&Item::new(call)))));
         cut(&mut slow, MOST_CALLS);
         slow.append(&mut self.trees);
+        if self.slowest.is_some() && slow.is_empty() {
+            say("no trees of slow calls: pmdaapm makes them while somebody reads them");
+        }
         slow.iter().for_each(|record| self.chosen(record));
         let Self { times, stops, .. } = self;
         let mut found: Vec<Record> = stops.into();

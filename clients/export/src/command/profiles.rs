@@ -75,7 +75,7 @@ fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), 
         say(if options.is_profile() {
             "no stacks: the profiles of the agents are off, or nothing has run"
         } else {
-            "no stacks: no call that was asked for has a tree, which are made while somebody reads them"
+            "no stacks: no call that was asked for has a tree"
         });
     }
     for to in &options.pprof {
