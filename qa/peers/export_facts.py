@@ -186,7 +186,17 @@ def chrome(path):
     return found, counters, missed
 
 
+def ids(events, trace):
+    """Spans have the ids of their records."""
+    parameters = (record.get("parameters", {}) for _, kind, _, record in records(events) if kind == "zorka.span")
+    expected = collections.Counter((p["span"], p.get("parent")) for p in parameters if p.get("span"))
+    slices = (event["args"] for event in json.load(open(trace, encoding="utf-8"))["traceEvents"] if event.get("cat") == "zorka.span")
+    missing = expected - collections.Counter((of.get("apm.span"), of.get("apm.parent")) for of in slices)
+    check(not missing, f"ids of spans: {list(missing)[:3]}")
+
+
 def traces(events, pftrace, trace):
+    ids(events, trace)
     expected, counters, missed = said(events)
     *of_perfetto, arrows = perfetto(pftrace)
     for what, (found, counted, lost) in (("Perfetto", of_perfetto), ("Chrome", chrome(trace))):

@@ -96,6 +96,22 @@ impl<'a> Tree<'a> {
         found
     }
 
+    /// The stacks of the call, each with its own time in ns: together the time of the call.
+    #[must_use]
+    pub fn stacks(&self) -> Vec<(Vec<Box<str>>, u64)> {
+        let mut path: Vec<Box<str>> = Vec::new();
+        let found = self.nodes.iter().enumerate().map(|(number, node)| {
+            path.truncate(node.depth);
+            path.push(node.name.into());
+            let below = self.nodes.iter().skip(number + 1);
+            let below = below.take_while(|one| one.depth > node.depth);
+            let children = below.filter(|one| one.depth == node.depth + 1).map(|one| one.total);
+            let rest = || node.total.saturating_sub(children.fold(0, u64::saturating_add));
+            (path.clone(), node.own.unwrap_or_else(rest).saturating_mul(1000))
+        });
+        found.collect()
+    }
+
     /// Places of nodes in preorder, children by their time.
     fn ordered(&self) -> Vec<usize> {
         let nodes = &self.nodes;
@@ -211,6 +227,22 @@ mod tests {
                 ("B.b", 2, 10_000_000, 0),
             ]
         );
+    }
+
+    #[test]
+    fn own_times_of_stacks_are_the_time_of_the_call() {
+        let record = record(
+            "0,10000,1000,,1,Main.run 1,3000,,5,2,A.a 2,2000,2000,,7,B.b 1,6000,6000,0,1,C.c",
+        );
+        let stacks = Tree::of(&record).unwrap().stacks();
+        let found: Vec<_> = stacks.iter().map(|(frames, ns)| (frames.join(";"), *ns)).collect();
+        let expected = [
+            ("Main.run", 1_000_000),
+            ("Main.run;A.a", 1_000_000),
+            ("Main.run;A.a;B.b", 2_000_000),
+            ("Main.run;C.c", 6_000_000),
+        ];
+        assert_eq!(found, expected.map(|(frames, ns)| (frames.to_owned(), ns)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ Where to (several at once)
   --chrome FILE           the same as Chrome's JSON; the name should end with .trace.json
   --counters METRIC,...   values of these metrics in such a trace; of counters their rates
   --pprof FILE|URL        stacks with their time, without records: for go tool pprof, or sent to Pyroscope
-  --speedscope FILE       the same for speedscope.app
+  --speedscope FILE       the same for speedscope.app. With --trace or --slowest those of single calls, by their trees
 From where
   -h, --host HOST         pmcd of this host [default: this host]
   -a, --archive ARCHIVE   an archive of pmlogger
@@ -31,8 +31,10 @@ From where
 Which
   -x, --filter EXPRESSION live: only records for which it holds
   --trace ID              only this trace; its begin will do
+  --slowest N             only the N slowest calls that have a tree of methods, as in pcp apm tree
   --service PATTERN       only services that match; * matches anything. Collections, pauses and waits for locks of
-                          all are kept, unless they are spans of their own
+                          all are kept, unless they are spans of their own; with --trace and --slowest those of
+                          the same processes and time
   --all                   collections, pauses, waits, samples and all others as spans of their own too
 How OTLP is sent
   --json                  JSON instead of protobuf

@@ -2,6 +2,7 @@
 
 mod choose;
 mod help;
+mod kept;
 mod options;
 mod profiles;
 mod sinks;
@@ -14,6 +15,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::choose::Choose;
+use self::kept::Kept;
 use self::options::{Options, Said};
 use self::sinks::{Placed, each};
 use crate::meaning::{Item, Pairs};
@@ -41,8 +43,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(e) => return fail(&format!("{e} (pcp apm export --help)"), 2),
     };
-    let checked =
-        if options.is_profile() { profiles::check(&options) } else { sinks::check(&options) };
+    let checked = profiles::check(&options)
+        .and_then(|()| if options.is_profile() { Ok(()) } else { sinks::check(&options) });
     if let Err(e) = checked {
         return fail(&e, 2);
     }
@@ -78,6 +80,7 @@ fn fail(text: &str, status: u8) -> ExitCode {
 struct Flow {
     sinks: Vec<Placed>,
     choose: Choose,
+    kept: Option<Kept>,
     pairs: Pairs,
     missed: u64,
     /// Live for longer: spans wait for what belongs to them.
@@ -92,12 +95,15 @@ enum From {
 
 impl Flow {
     fn new(options: &Options) -> Result<Self, String> {
+        let live = options.follow || options.lines.as_deref() == Some("-");
+        let waits = options.slowest.is_some() || options.trace.is_some() && !live;
         Ok(Self {
             sinks: Vec::new(),
             choose: Choose::new(options.trace.as_deref(), options.service.as_deref(), options.all),
+            kept: waits.then(|| Kept::new(options.slowest)),
             pairs: Pairs::default(),
             missed: 0,
-            live: options.follow || options.lines.as_deref() == Some("-"),
+            live,
         })
     }
 
@@ -192,6 +198,13 @@ impl Flow {
         if !self.choose.takes(&record) {
             return Ok(());
         }
+        match &mut self.kept {
+            Some(kept) => kept.add(record).map_or(Ok(()), |record| self.put(record, at)),
+            None => self.put(record, at),
+        }
+    }
+
+    fn put(&mut self, record: Record, at: Instant) -> Result<(), String> {
         let Self { sinks, pairs, .. } = self;
         let mut failed = Ok(());
         pairs.add(record, &mut |record| each(sinks, &mut failed, |_, sink| sink.add(&record, at)));
@@ -216,7 +229,9 @@ impl Flow {
     }
 
     fn finish(&mut self) -> Result<Summary, String> {
-        let (at, mut failed) = (Instant::now(), Ok(()));
+        let at = Instant::now();
+        let mut waited = self.kept.take().map(Kept::finish).into_iter().flatten();
+        let mut failed = waited.try_for_each(|record| self.put(record, at));
         let Self { sinks, pairs, .. } = self;
         pairs.finish(&mut |record| each(sinks, &mut failed, |_, sink| sink.add(&record, at)));
         let (mut all, missed) = (Summary::default(), self.missed);

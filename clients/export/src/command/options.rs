@@ -14,6 +14,8 @@ use crate::read::Wanted;
 
 /// Bytes of the service's file.
 const MOST_FILE: u64 = 1 << 20;
+/// Calls of `--slowest`.
+const MOST_SLOWEST: usize = 1000;
 
 /// What is to be done.
 #[derive(Debug, Default, Clone)]
@@ -35,6 +37,7 @@ pub(super) struct Options {
     /// Which.
     pub(super) all: bool,
     pub(super) trace: Option<String>,
+    pub(super) slowest: Option<usize>,
     pub(super) service: Option<String>,
     pub(super) filter: Option<String>,
     pub(super) kinds: Vec<String>,
@@ -109,6 +112,12 @@ impl Options {
                 Arg::Long("shift") => found.shift = true,
                 Arg::Long("all") => found.all = true,
                 Arg::Long("trace") => found.trace = Some(value(&mut parser)?),
+                Arg::Long("slowest") => {
+                    let number = value(&mut parser)?.parse().ok();
+                    let number = number.filter(|number| (1..=MOST_SLOWEST).contains(number));
+                    let wrong = || format!("--slowest: a number from 1 to {MOST_SLOWEST}");
+                    found.slowest = Some(number.ok_or_else(wrong)?);
+                }
                 Arg::Long("service") => found.service = Some(value(&mut parser)?),
                 Arg::Short('x') | Arg::Long("filter") => found.filter = Some(value(&mut parser)?),
                 Arg::Short('h') | Arg::Long("host") => found.host = Some(value(&mut parser)?),
@@ -239,10 +248,15 @@ impl Options {
         all(!profile && self.total, "--total works with --pprof and --speedscope only")?;
         let records = [&self.otlp, &self.perfetto, &self.chrome].iter().any(|to| !to.is_empty());
         all(profile && records, "--pprof and --speedscope are of stacks: export records apart")?;
-        let chosen = self.trace.is_some() || self.filter.is_some() || self.all || self.shift;
+        let chosen = self.filter.is_some() || self.all || self.shift;
         all(
             profile && (chosen || !self.kinds.is_empty()),
-            "--trace, --filter, --all, --shift and SOURCE.KIND are for records",
+            "--filter, --all, --shift and SOURCE.KIND are for records",
+        )?;
+        all(self.slowest.is_some() && self.follow, "--slowest works without --follow")?;
+        all(
+            self.has_stacks() && !profile && self.follow,
+            "--follow of stacks works without --trace",
         )?;
         all(!live && self.total, "--total works live only")?;
         all(self.total && self.interval.is_some(), "one of --total and --interval")?;
@@ -269,8 +283,13 @@ impl Options {
         all(urls, "--perfetto and --chrome take files")
     }
 
-    /// Whether stacks are asked for, not records.
+    /// Whether stacks are asked for, not records. Those of single calls are out of records.
     pub(super) fn is_profile(&self) -> bool {
+        self.has_stacks() && self.trace.is_none() && self.slowest.is_none()
+    }
+
+    /// Whether stacks are asked for.
+    pub(super) fn has_stacks(&self) -> bool {
         !self.pprof.is_empty() || !self.speedscope.is_empty()
     }
 
@@ -352,6 +371,10 @@ mod tests {
             &["--pprof", "a", "--perfetto", "b"],
             &["--pprof", "a", "-f"],
             &["--pprof", "a", "zorka"],
+            &["--pprof", "http://a", "--trace", "1", "-f"],
+            &["--perfetto", "a", "--slowest", "1", "-f"],
+            &["--slowest", "0"],
+            &["--slowest", "1001"],
             &["--speedscope", "http://a"],
             &["--counters", "a.b", "--otlp", "a"],
             &["-a", "x", "--shift", "--perfetto", "a"],

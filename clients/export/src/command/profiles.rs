@@ -1,19 +1,25 @@
 //! `--pprof`, `--speedscope`: stacks instead of records.
 
-use std::time::Duration;
+use std::io;
+use std::time::{Duration, Instant};
 
 use super::options::{Options, is_url};
 use super::sinks::{create, plain};
 use super::{open, rest};
-use crate::profile::{Profile, Push, Stacktraces, folded, pprof, speedscope};
+use crate::meaning::Service;
+use crate::model::Record;
+use crate::profile::{Folded, Profile, Push, Stacktraces, folded, pprof, speedscope};
 use crate::read::stopped;
 use crate::say;
-use crate::sink::Summary;
+use crate::sink::{Sink, Summary};
+use crate::tree::Tree;
 
 /// Live: the time of a profile, as `pcp apm stacks` has it.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// Of a profile that is followed, as Pyroscope expects it.
 const FOLLOWED: Duration = Duration::from_secs(10);
+/// Stacks of trees.
+const MOST_STACKS: usize = 1 << 20;
 
 /// Reads stacks and writes them to all places.
 pub(super) fn run(options: &Options) -> Result<Summary, String> {
@@ -66,7 +72,11 @@ pub(super) fn check(options: &Options) -> Result<(), String> {
 fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), String> {
     let number = profile.stacks.len() as u64;
     if number == 0 && !options.follow {
-        say("no stacks: the profiles of the agents are off, or nothing has run");
+        say(if options.is_profile() {
+            "no stacks: the profiles of the agents are off, or nothing has run"
+        } else {
+            "no stacks: no call that was asked for has a tree"
+        });
     }
     for to in &options.pprof {
         if is_url(to) {
@@ -89,4 +99,48 @@ fn write(options: &Options, profile: &Profile, all: &mut Summary) -> Result<(), 
         all.sent += number;
     }
     Ok(())
+}
+
+/// Stacks of the trees of calls.
+pub(super) struct Trees {
+    options: Options,
+    stacks: Vec<Folded>,
+}
+
+impl Trees {
+    pub(super) fn new(options: &Options) -> Self {
+        Self { options: options.clone(), stacks: Vec::new() }
+    }
+}
+
+impl Sink for Trees {
+    fn add(&mut self, record: &Record, _now: Instant) -> io::Result<()> {
+        let Some(tree) = Tree::of(record) else { return Ok(()) };
+        let source = &record.origin.source;
+        let Service { namespace, name } = Service::of(record);
+        // As stacks of `pcp apm folded` have it.
+        let of_pods = &**source == "profiler" && !namespace.is_empty();
+        let service = if of_pods { format!("{namespace}/{name}").into() } else { name };
+        self.stacks.extend(tree.stacks().into_iter().map(|(frames, value)| Folded {
+            service: service.clone(),
+            source: source.clone(),
+            frames,
+            value,
+            sampled: None,
+        }));
+        if self.stacks.len() > MOST_STACKS {
+            return Err(io::Error::other(format!("more than {MOST_STACKS} stacks")));
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, _now: Instant) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<Summary> {
+        let (mut all, stacks) = (Summary::default(), std::mem::take(&mut self.stacks));
+        write(&self.options, &Profile::new(stacks, 0, 0), &mut all).map_err(io::Error::other)?;
+        Ok(all)
+    }
 }

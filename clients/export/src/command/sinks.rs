@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::options::{Options, is_url};
+use super::profiles::Trees;
 use crate::chrome::Chrome;
 use crate::meaning::{Ids, without_user};
 use crate::otlp::{Choice, Endpoint, Journal, Layout, Otlp, Patience, Said};
@@ -32,6 +33,9 @@ pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Placed>, String
         let file = create(to).map_err(|e| format!("{to}: {e}"))?;
         found.push((to.clone(), Box::new(Timeline::new(Chrome::new(file)))));
     }
+    if options.has_stacks() {
+        found.push(("stacks".into(), Box::new(Trees::new(options))));
+    }
     Ok(found)
 }
 
@@ -53,6 +57,7 @@ pub(super) fn each(
 /// Where OTLP goes to; `""`: as the environment says.
 fn targets(options: &Options) -> Vec<String> {
     let others = !options.perfetto.is_empty() || !options.chrome.is_empty();
+    let others = others || options.has_stacks();
     if options.otlp.is_empty() && !others { vec![String::new()] } else { options.otlp.clone() }
 }
 

@@ -207,7 +207,7 @@ impl Held {
 }
 
 /// The process of a record, as records of all sources say it: that of the system if it is known on which host.
-fn process(record: &Record) -> Box<str> {
+pub(crate) fn process(record: &Record) -> Box<str> {
     let Instance { name, labels, host } = &*record.origin.instance;
     let source = &*record.origin.source;
     let on = match (source, labels.get("host")) {

@@ -19,4 +19,5 @@ pub use build::{Choice, Otlp};
 pub use delivery::Patience;
 pub use endpoint::{Endpoint, Said, header};
 pub use file::Layout;
+pub(crate) use hold::process;
 pub use journal::Journal;

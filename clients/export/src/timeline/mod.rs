@@ -134,7 +134,14 @@ impl<F: Format> Timeline<F> {
 
     fn encode(&mut self, item: &Item<'_>, identity: Option<&Identity>) -> io::Result<()> {
         self.said.clear();
-        let attributes = Attributes::of(item, identity);
+        let mut attributes = Attributes::of(item, identity);
+        // OTLP has fields for them.
+        if let Some(id) = identity.filter(|_| item.is_call()) {
+            attributes.set_text("apm.span", id.span.to_string());
+            if let Some(parent) = id.parent {
+                attributes.set_text("apm.parent", parent.to_string());
+            }
+        }
         let said = Said {
             name: &item.name(),
             category: &item.record.origin.full,
