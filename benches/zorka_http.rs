@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
 use pmdaapm::model::Now;
-use pmdaapm::net::{HttpLimits, HttpListen, Peers, Supervisor};
+use pmdaapm::net::{HttpLimits, HttpListen, Peers, Place, Supervisor};
 use pmdaapm::sources::foreign::ForeignReaders;
 use pmdaapm::sources::zorka::{Config, Zorka};
 use pmdaapm::sources::{Context, Source};
@@ -112,7 +112,12 @@ fn collector(service: &str) -> Collector {
     let net = supervisor.net().clone();
     let running = if service == "none" {
         let limits = HttpLimits::default();
-        net.listen_http(HttpListen { address, peers, service: Arc::new(Nothing), limits });
+        net.listen_http(HttpListen {
+            places: vec![Place::Plain(address)],
+            peers,
+            service: Arc::new(Nothing),
+            limits,
+        });
         None
     } else {
         let state_dir = std::env::temp_dir().join(format!("apm-zorka-http-{}", std::process::id()));

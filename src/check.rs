@@ -3,24 +3,79 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 
+#[cfg(feature = "agent")]
+use crate::config::TlsKeys;
 use crate::config::{Loaded, Sections as _};
+#[cfg(feature = "agent")]
+use crate::net::{Tls, TlsFiles};
 use crate::sources::registry::Sections;
 
 /// The first two sources that listen at one address.
 #[must_use]
 pub fn clash(loaded: &Loaded<Sections>) -> Option<String> {
     let lines = loaded.config.sources.describe();
-    let places: Vec<_> = lines.iter().filter_map(|line| line.split_once(": listens on ")).collect();
-    places.iter().enumerate().filter(|(_, (_, at))| *at != "nowhere").find_map(
-        |(n, (source, at))| {
-            let (other, place) = places.iter().take(n).find(|(_, other)| is_taken(at, other))?;
-            Some(if place == at {
-                format!("{other}.listen and {source}.listen are both {at}")
-            } else {
-                format!("{other}.listen is {place} and {source}.listen is {at}: only one can be")
-            })
-        },
-    )
+    let places: Vec<_> = lines.iter().filter_map(|line| place(line)).collect();
+    places.iter().enumerate().find_map(|(n, (key, at))| {
+        let (other, place) = places.iter().take(n).find(|(_, other)| is_taken(at, other))?;
+        Some(if place == at {
+            format!("{other} and {key} are both {at}")
+        } else {
+            format!("{other} is {place} and {key} is {at}: only one can be")
+        })
+    })
+}
+
+/// The key and the place of a line about where a source listens.
+fn place(line: &str) -> Option<(String, &str)> {
+    let of = |says: &str, key: &str| {
+        let (source, at) = line.split_once(says)?;
+        (at != "nowhere").then(|| (format!("{source}.{key}"), at))
+    };
+    of(": listens on ", "listen").or_else(|| of(": listens with TLS on ", "tls_listen"))
+}
+
+/// Listeners that others than this host's programs can reach and that are not encrypted, a line each.
+#[must_use]
+pub fn plain(sections: &Sections) -> Vec<String> {
+    let lines = sections.describe();
+    let places = lines.iter().filter_map(|line| place(line));
+    let open = places.filter(|(key, at)| {
+        let far = at.parse::<SocketAddr>().is_ok_and(|address| !address.ip().is_loopback());
+        far && !key.ends_with(".tls_listen")
+    });
+    open.map(|(key, at)| {
+        format!(
+            "{key} = {at} is not encrypted: who is on the way can read and change what agents send \
+             (docs/security.md, TLS)"
+        )
+    })
+    .collect()
+}
+
+/// What `[tls]` is in force with; `None`: nothing needs it and nothing is set.
+///
+/// # Errors
+/// Why no connection could be encrypted.
+#[cfg(feature = "agent")]
+pub fn tls(loaded: &Loaded<Sections>) -> Result<Option<(String, Vec<String>)>, String> {
+    let keys = &loaded.config.tls;
+    let lines = loaded.config.sources.describe();
+    let mut needed = lines.iter().filter_map(|line| place(line)).map(|(key, _)| key);
+    match needed.find(|key| key.ends_with(".tls_listen")) {
+        None if *keys == TlsKeys::default() => Ok(None),
+        Some(key) if *keys == TlsKeys::default() => {
+            Err(format!("{key} needs certificate and key in [tls]"))
+        }
+        _ => Tls::check(&files(keys)).map(Some),
+    }
+}
+
+/// `[tls]` for the listeners.
+#[cfg(feature = "agent")]
+#[must_use]
+pub fn files(keys: &TlsKeys) -> TlsFiles {
+    let TlsKeys { certificate, key, client_ca, names, crl } = keys.clone();
+    TlsFiles { certificate, key, client_ca, names, crl }
 }
 
 /// Two places are one, or two addresses with one port of which one is a part of the other: `0.0.0.0` is every address
@@ -63,6 +118,15 @@ pub fn report(loaded: &Loaded<Sections>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_of_places() {
+        assert_eq!(place("mono: listens on [::1]:1"), Some(("mono.listen".into(), "[::1]:1")));
+        let tls = place("zorka: listens with TLS on 0.0.0.0:2");
+        assert_eq!(tls, Some(("zorka.tls_listen".into(), "0.0.0.0:2")));
+        assert_eq!(place("mono: listens on nowhere"), None);
+        assert_eq!(place("zorka: admits agents from anywhere"), None);
+    }
 
     #[test]
     fn places_of_which_one_is_a_part_of_the_other() {

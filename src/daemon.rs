@@ -12,7 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::check;
 use crate::clock::now;
 use crate::config::{Config, ConfigError, Loaded};
-use crate::net::{Signal, Supervisor};
+use crate::net::{Signal, Supervisor, Tls};
 use crate::options::{Mode, Options};
 use crate::sources::registry::{self, Sections, Started};
 use crate::store::{Stat, Store};
@@ -88,8 +88,17 @@ fn check(options: &Options) -> i32 {
     match load(options) {
         Ok(loaded) => {
             show(&check::report(&loaded));
-            check::clash(&loaded).map_or(0, |clash| {
-                eprintln!("{}: {clash}", loaded.origin());
+            let mut warnings = check::plain(&loaded.config.sources);
+            let tls = check::tls(&loaded).map(|found| {
+                if let Some((about, more)) = found {
+                    show(&format!("tls: {about}\n"));
+                    warnings.extend(more);
+                }
+            });
+            warnings.iter().for_each(|warning| show(&format!("warning: {warning}\n")));
+            let faults = [check::clash(&loaded), tls.err()];
+            faults.into_iter().flatten().fold(0, |_, fault| {
+                eprintln!("{}: {fault}", loaded.origin());
                 1
             })
         }
@@ -157,12 +166,16 @@ fn run(
         waker.wake();
     })?;
     supervisor.guard();
+    check::plain(&config.sources).iter().for_each(|warning| log::warn!("{warning}"));
+    let tls = Arc::clone(supervisor.net().tls());
+    tls.set(&check::files(&config.tls));
     let sources = Started::start(&config.sources, &store, supervisor.net(), &state_dir)?;
     let mut turns = Turns {
         options,
         config: loaded.config,
         store: &store,
         sources: &sources,
+        tls: &tls,
         signals: &signals,
         swept: now().monotonic,
         trimmed: now().monotonic,
@@ -204,6 +217,7 @@ struct Turns<'a> {
     config: Config<Sections>,
     store: &'a Arc<Store>,
     sources: &'a Started,
+    tls: &'a Tls,
     signals: &'a SignalFlags,
     swept: Duration,
     trimmed: Duration,
@@ -242,6 +256,7 @@ impl Turns<'_> {
         callbacks.set_rights(&new.rights());
         self.store.budget.set_limit(new.event_memory());
         self.store.set_limits(new.limits());
+        self.tls.set(&check::files(&new.tls));
         let keys = self.config.needs_restart(new).into_iter().map(str::to_owned);
         for key in keys.chain(self.sources.reconfigure(&new.sources)) {
             log::warn!(

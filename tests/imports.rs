@@ -65,6 +65,9 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("hyper", &["net"]),
     ("hyper_util", &["net"]),
     ("http_body_util", &["net"]),
+    ("rustls", &["net"]),
+    ("tokio_rustls", &["net"]),
+    ("webpki", &["net"]),
     ("pmda", &["callbacks", "daemon", "host", "net", "options", "sources::io"]),
     ("pcp_sys", &[]),
 ];

@@ -8,6 +8,7 @@ mod limits;
 mod reference;
 mod section;
 mod table;
+mod tls;
 mod trees;
 pub mod units;
 
@@ -21,6 +22,7 @@ pub use self::limits::{LimitKeys, Log};
 pub use self::reference::reference;
 pub use self::section::{Key, Section};
 use self::table::{Over, Table};
+pub use self::tls::TlsKeys;
 pub use self::trees::Trees;
 use crate::model::Rights;
 use crate::store::Limits;
@@ -69,6 +71,8 @@ pub struct Config<S> {
     pub events: Events,
     /// `[trees]`
     pub trees: Trees,
+    /// `[tls]`
+    pub tls: TlsKeys,
     /// `[access]`
     pub access: Access,
     /// `[limits]`
@@ -83,6 +87,7 @@ impl<S: Sections> Default for Config<S> {
             sources: S::default(),
             events: Events::of(S::NAMES),
             trees: Trees::default(),
+            tls: TlsKeys::default(),
             access: Access::default(),
             limits: LimitKeys::default(),
             log: Log::default(),
@@ -92,13 +97,18 @@ impl<S: Sections> Default for Config<S> {
 
 impl<S: Sections> Table for Config<S> {
     fn keys(&self) -> Vec<&'static str> {
-        S::NAMES.iter().copied().chain(["events", "trees", "access", "limits", "log"]).collect()
+        S::NAMES
+            .iter()
+            .copied()
+            .chain(["events", "trees", "tls", "access", "limits", "log"])
+            .collect()
     }
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
             "events" => self.events = map.next_value_seed(Over(Events::of(S::NAMES)))?,
             "trees" => self.trees = map.next_value()?,
+            "tls" => self.tls = map.next_value()?,
             "access" => self.access = map.next_value_seed(Over(Access::default()))?,
             "limits" => self.limits = map.next_value()?,
             "log" => self.log = map.next_value()?,

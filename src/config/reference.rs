@@ -6,6 +6,7 @@ use super::Sections;
 use super::access::{Access, AllowKeys, Events};
 use super::limits::{LimitKeys, Log};
 use super::section::{Key, Section};
+use super::tls::TlsKeys;
 use super::trees::Trees;
 
 const HEAD: &str = "\
@@ -38,6 +39,9 @@ pub fn reference<S: Sections>() -> String {
     let own =
         "The trees of methods of the slowest calls, in event records of the kinds `tree`.\n\n";
     section(&mut out, "[trees]", own, &[Trees::KEYS]);
+    let own = "The certificate of the listeners `tls_listen`, and what is asked of clients \
+               ([security.md](security.md#tls)).\n\n";
+    section(&mut out, "[tls]", own, &[TlsKeys::KEYS]);
     let own = "Who may store with pmstore(1) to controls and filters. The same keys in \
                `[access.control]` and `[access.filter]` hold for the one kind instead; `pmproxy` holds for \
                records too.\n\n";

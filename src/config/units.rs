@@ -160,6 +160,24 @@ pub fn listens(address: Option<SocketAddr>) -> String {
     address.map_or_else(|| "listens on nowhere".to_owned(), |a| format!("listens on {a}"))
 }
 
+/// The line of `--check` for an address to listen on with TLS, if there is one.
+pub fn listens_with_tls(address: Option<SocketAddr>) -> Option<String> {
+    address.map(|a| format!("listens with TLS on {a}"))
+}
+
+/// An absolute path, or empty for none.
+///
+/// # Errors
+/// The value is of another type or out of bounds.
+pub fn path<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
+    let path = text::<D, 4096>(d)?;
+    if path.is_empty() || path.starts_with('/') {
+        Ok(path)
+    } else {
+        Err(D::Error::custom(format!("{path:?} is no absolute path")))
+    }
+}
+
 /// Absolute paths; the last component may contain `*`.
 ///
 /// # Errors

@@ -38,6 +38,13 @@ impl Request<'_> {
         self.headers.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
     }
 
+    /// The token of `Authorization: Bearer TOKEN`.
+    #[must_use]
+    pub fn bearer(&self) -> Option<&[u8]> {
+        let (scheme, token) = self.header("authorization")?.split_at_checked(7)?;
+        scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+    }
+
     /// A browser has sent it: browsers add these headers, and pages cannot take them away.
     #[must_use]
     pub fn is_of_browser(&self) -> bool {

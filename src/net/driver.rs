@@ -1,5 +1,4 @@
-//! Drives one session over one byte stream: reads, ticks, requests from users, writes. Generic over
-//! the stream: TLS needs another stream type, not another driver.
+//! Drives one session over one byte stream, plain or with TLS: reads, ticks, requests from users, writes.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -11,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -20,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 use super::connection_limit::Slot;
 use super::finish::finish;
 use super::ledger::{Full, Ledger};
+use super::tcp::linger;
+use super::tls::Wire;
 use super::turns::Effort;
 use crate::clock::now;
 use crate::contract::{Peer, Refusal, Session, SessionError};
@@ -109,8 +110,8 @@ fn in_words(e: &std::io::Error) -> Cow<'static, str> {
 }
 
 /// Drives one session over one byte stream.
-pub(super) struct Driver<'a, S> {
-    pub(super) stream: S,
+pub(super) struct Driver<'a, W> {
+    pub(super) stream: W,
     pub(super) session: Box<dyn Session>,
     pub(super) peer: Peer,
     pub(super) queue: Arc<RequestQueue>,
@@ -118,11 +119,9 @@ pub(super) struct Driver<'a, S> {
     pub(super) slot: Slot<'a>,
     pub(super) ledger: Ledger,
     pub(super) stop: CancellationToken,
-    /// Makes the stream end gracefully, even if a kill of the process would reset it.
-    pub(super) graceful: fn(&S),
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
+impl<W: Wire> Driver<'_, W> {
     /// Runs until one side ends the connection. Returns the line to log as a warning, if any.
     pub(super) async fn run(mut self: Box<Self>, address: &str) -> Option<String> {
         let mut out = BytesMut::new();
@@ -136,9 +135,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
         let last = !matches!(end, End::Eof | End::Io(_) | End::WriteTimeout) && !out.is_empty();
         if last {
             // The last bytes are not worth a longer wait.
-            let _ = timeout(Duration::from_millis(100), self.stream.write_all(&out)).await;
+            let _ = timeout(Duration::from_millis(100), send(&mut self.stream, &out)).await;
         }
-        (self.graceful)(&self.stream);
+        // Without a reset, even if a kill of the process would have been one.
+        linger(self.stream.tcp(), None);
         let name = self.peer.name();
         self.peer.finish(end.is_fault(), end.departure(self.session.says_goodbye()));
         let line = match (name, end.is_fault() || matches!(end, End::Full(_))) {
@@ -231,12 +231,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<'_, S> {
             }
             self.ledger.settle(
                 pending,
-                input.capacity() + out.capacity(),
+                W::BUFFERS + input.capacity() + out.capacity(),
                 self.session.held(),
                 &self.peer,
             )?;
             if out.len() > if self.session.unfinished() { REPLIES } else { 0 } {
-                timeout(WRITE_TIMEOUT, self.stream.write_all(out))
+                timeout(WRITE_TIMEOUT, send(&mut self.stream, out))
                     .await
                     .map_err(|_| End::WriteTimeout)??;
                 self.peer.count_io(0, out.len());
@@ -250,6 +250,12 @@ thread_local! {
     /// The buffer for reads of a worker thread. Most connections are idle most of the time and would only keep
     /// a buffer of their own: what a read brings is decoded at once, and a rest is short.
     static SPARE: Cell<BytesMut> = Cell::default();
+}
+
+/// Writes all, also what TLS has kept back.
+async fn send(stream: &mut impl Wire, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
 }
 
 /// Reads at most `most` bytes behind `input`. While it waits, the connection has no more than
@@ -383,7 +389,6 @@ mod tests {
             slot: limit.enter(1, from.ip(), &store.stats).expect("free"),
             ledger: Ledger::new(&store.memory),
             stop: CancellationToken::new(),
-            graceful: |_| (),
         });
         assert_eq!(driver.run("client").await, None);
         client.join().expect("no panic").expect("no reset")

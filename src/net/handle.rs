@@ -1,7 +1,6 @@
 //! [`Net`]: the I/O of sources.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -13,11 +12,11 @@ use tokio_util::task::TaskTracker;
 use super::connection_limit::ConnectionLimit;
 use super::guard::Guard;
 use super::http::{HttpListen, HttpServer};
-use super::listener::{Listener, Serve};
+use super::listener::{Listener, Place, Serve, SharedThrottle};
 use super::peers::Peers;
 use super::tail::{FileFactory, Tail};
 use super::tcp::Listen;
-use super::throttle::SharedThrottle;
+use super::tls::Tls;
 use crate::store::LogThrottle;
 
 /// Sockets, files and tasks of sources. Everything started here ends with the PMDA.
@@ -30,28 +29,32 @@ pub struct Net {
     pub(super) limit: Arc<ConnectionLimit>,
     pub(super) threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
     pub(super) guard: Arc<Guard>,
+    pub(super) tls: Arc<Tls>,
 }
 
 impl Net {
     /// Listens on a TCP address, with a session for each connection. The address is bound before
     /// this returns; a bind to an address in use is retried until it succeeds.
     pub fn listen(&self, listen: Listen) {
-        self.start(listen.address, listen.peers.clone(), Arc::new(listen));
+        self.start(listen.place, listen.peers.clone(), Arc::new(listen));
     }
 
-    /// Listens on a TCP address for HTTP requests to a service, and calls its tick each second. The
-    /// address is bound as [`Net::listen`] does.
+    /// Listens on TCP addresses for HTTP requests to a service, and calls its tick each second. The
+    /// addresses are bound as [`Net::listen`] does.
     pub fn listen_http(&self, listen: HttpListen) {
-        let (address, peers) = (listen.address, listen.peers.clone());
+        let (places, peers) = (listen.places.clone(), listen.peers.clone());
         let server = Arc::new(HttpServer::new(listen));
         self.runtime.spawn(Arc::clone(&server).sweep(self.stop.clone()));
         self.runtime.spawn(Arc::clone(&server).tick(self.stop.clone()));
-        self.start(address, peers, server);
+        for place in places {
+            self.start(place, peers.clone(), Arc::clone(&server));
+        }
     }
 
-    fn start<S: Serve>(&self, address: SocketAddr, peers: Peers, serve: Arc<S>) {
+    fn start<S: Serve>(&self, place: Place, peers: Peers, serve: Arc<S>) {
         let listener = Arc::new(Listener {
-            address,
+            address: place.address(),
+            tls: matches!(place, Place::Tls(_)).then(|| Arc::clone(&self.tls)),
             peers,
             serve,
             limit: Arc::clone(&self.limit),
@@ -94,6 +97,12 @@ impl Net {
     #[must_use]
     pub const fn runtime(&self) -> &Handle {
         &self.runtime
+    }
+
+    /// What listeners with TLS use.
+    #[must_use]
+    pub const fn tls(&self) -> &Arc<Tls> {
+        &self.tls
     }
 
     /// Tasks that the PMDA waits for when it stops.

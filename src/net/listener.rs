@@ -1,8 +1,9 @@
 //! A listening socket: bound as soon as possible, then accepting until the PMDA stops, with one
 //! task for each connection. [`Serve`] is what a connection's task does.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pmda::process::leaves_reserve;
@@ -13,7 +14,8 @@ use tokio_util::task::TaskTracker;
 
 use super::connection_limit::{ConnectionLimit, Slot};
 use super::peers::Peers;
-use super::throttle::SharedThrottle;
+use super::tcp::acknowledge;
+use super::tls::{Tls, Wire};
 use crate::clock::now;
 use crate::store::{LogThrottle, Stat};
 
@@ -28,9 +30,33 @@ const BACKLOG_MAX: &str = "/proc/sys/net/core/somaxconn";
 /// Pause after a failed accept (too many open files, say).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
+/// An address to listen on, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Without encryption.
+    Plain(SocketAddr),
+    /// With TLS.
+    Tls(SocketAddr),
+}
+
+impl Place {
+    /// The places of a source that listens plainly, with TLS, both, or not at all.
+    pub fn of(plain: Option<SocketAddr>, tls: Option<SocketAddr>) -> impl Iterator<Item = Self> {
+        plain.map(Self::Plain).into_iter().chain(tls.map(Self::Tls))
+    }
+
+    /// Address and port.
+    #[must_use]
+    pub const fn address(self) -> SocketAddr {
+        match self {
+            Self::Plain(address) | Self::Tls(address) => address,
+        }
+    }
+}
+
 /// A connection that was accepted.
-pub(super) struct Accepted<'a> {
-    pub(super) stream: TcpStream,
+pub(super) struct Accepted<'a, W> {
+    pub(super) stream: W,
     /// Address and port of the peer.
     pub(super) address: SocketAddr,
     pub(super) slot: Slot<'a>,
@@ -46,12 +72,37 @@ pub(super) trait Serve: Send + Sync + 'static {
     }
 
     /// Runs a connection until its end. Returns the line to log as a warning, if any.
-    fn serve(&self, accepted: Accepted<'_>) -> impl Future<Output = Option<String>> + Send;
+    fn serve<W: Wire>(
+        &self,
+        accepted: Accepted<'_, W>,
+    ) -> impl Future<Output = Option<String>> + Send;
+}
+
+/// Log lines about connections of one listener that ended badly: at most one a minute of each kind.
+#[derive(Debug, Default)]
+pub(super) struct SharedThrottle(Mutex<HashMap<&'static str, LogThrottle>>);
+
+impl SharedThrottle {
+    pub(super) fn write(&self, line: &str) {
+        self.write_of("", line);
+    }
+
+    /// `kind`: lines of another kind do not suppress it.
+    fn write_of(&self, kind: &'static str, line: &str) {
+        let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let allowed = kinds.entry(kind).or_default().allow(now().monotonic);
+        drop(kinds);
+        if let Some(n) = allowed {
+            log::warn!("{line}{}", LogThrottle::more(n));
+        }
+    }
 }
 
 /// One listener of one source.
 pub(super) struct Listener<S> {
     pub(super) address: SocketAddr,
+    /// What makes the handshakes; `None`: connections are plain.
+    pub(super) tls: Option<Arc<Tls>>,
     pub(super) peers: Peers,
     pub(super) serve: Arc<S>,
     pub(super) limit: Arc<ConnectionLimit>,
@@ -119,7 +170,8 @@ impl<S: Serve> Listener<S> {
         let (address, name) = (self.address, self.peers.name());
         match bind(address) {
             Ok(listener) => {
-                log::info!("{name}: listening on {address}{}", short_queue(&self.limit));
+                let how = if self.tls.is_some() { " with TLS" } else { "" };
+                log::info!("{name}: listening on {address}{how}{}", short_queue(&self.limit));
                 Some(listener)
             }
             Err(e) => {
@@ -158,9 +210,41 @@ impl<S: Serve> Listener<S> {
         }
         let _ = stream.set_nodelay(true);
         keep_alive(&stream);
-        let accepted = Accepted { stream, address, slot, stop: &self.stop };
-        if let Some(line) = self.serve.serve(accepted).await {
+        let line = match &self.tls {
+            None => self.serve.serve(Accepted { stream, address, slot, stop: &self.stop }).await,
+            // Boxed: a plain connection does not keep the room.
+            Some(tls) => Box::pin(self.secure(tls, stream, address, slot)).await,
+        };
+        if let Some(line) = line {
             self.ends.write(&line);
+        }
+    }
+
+    /// Runs a connection with TLS until its end. Returns the line to log as a warning, if any.
+    async fn secure(
+        &self,
+        tls: &Arc<Tls>,
+        stream: TcpStream,
+        address: SocketAddr,
+        slot: Slot<'_>,
+    ) -> Option<String> {
+        match tls.accept(stream, &self.peers.store().memory, &slot.displaced, &self.stop).await {
+            Ok(stream) => {
+                // The last part of its handshake has no answer.
+                acknowledge(stream.tcp());
+                self.serve.serve(Accepted { stream, address, slot, stop: &self.stop }).await
+            }
+            Err(why) if why.is_fault() => {
+                self.peers.store().stats.add(Stat::ConnectionRefused, 1);
+                let name = self.peers.name();
+                let line = format!("{name}: connection from {address} refused: {why}");
+                self.ends.write_of(why.kind(), &line);
+                None
+            }
+            Err(why) => {
+                log::debug!("{}: connection from {address} ended: {why}", self.peers.name());
+                None
+            }
         }
     }
 }

@@ -14,12 +14,14 @@ pub mod state_file;
 mod supervisor;
 mod tail;
 mod tcp;
-mod throttle;
+mod tls;
 mod turns;
 
 pub use handle::Net;
 pub use http::{HttpLimits, HttpListen};
+pub use listener::Place;
 pub use peers::Peers;
 pub use supervisor::{Signal, Supervisor};
 pub use tail::FileFactory;
 pub use tcp::{Caller, Listen, SessionFactory, is_local};
+pub use tls::{Tls, TlsFiles};

@@ -63,6 +63,7 @@ impl Supervisor {
             limit: ConnectionLimit::new(size(connections), size(pending), WORKERS),
             threads: Arc::new(Mutex::default()),
             guard: Arc::new(Guard::default()),
+            tls: Arc::default(),
         };
         runtime.block_on(async { watch_signals(on_signal) })?;
         Ok(Self { runtime, net })

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use super::ledger::{Full, Ledger};
+use super::listener::SharedThrottle;
 use super::peers::Peers;
-use super::throttle::SharedThrottle;
 use crate::clock::now;
 use crate::contract::{Control, Peer, Refusal, Session, SessionError};
 use crate::model::{Departure, Now};

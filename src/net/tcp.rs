@@ -9,8 +9,9 @@ use tokio::sync::Notify;
 
 use super::driver::Driver;
 use super::ledger::Ledger;
-use super::listener::{Accepted, Serve};
+use super::listener::{Accepted, Place, Serve};
 use super::peers::Peers;
+use super::tls::Wire;
 use crate::contract::Session;
 use crate::store::RequestQueue;
 
@@ -31,7 +32,7 @@ pub type SessionFactory = Arc<dyn Fn(Caller) -> Box<dyn Session> + Send + Sync>;
 #[derive(Clone)]
 pub struct Listen {
     /// Address and port.
-    pub address: SocketAddr,
+    pub place: Place,
     /// Where the peers are registered.
     pub peers: Peers,
     /// Makes the sessions.
@@ -42,16 +43,16 @@ pub struct Listen {
 }
 
 impl Serve for Listen {
-    async fn serve(&self, accepted: Accepted<'_>) -> Option<String> {
+    async fn serve<W: Wire>(&self, accepted: Accepted<'_, W>) -> Option<String> {
         let Accepted { stream, address, slot, stop } = accepted;
         let Self { ref peers, ref factory, reset, .. } = *self;
         if reset {
-            linger(&stream, Some(Duration::ZERO));
+            linger(stream.tcp(), Some(Duration::ZERO));
         }
         let requests = Arc::new(Notify::new());
         let wake = Arc::clone(&requests);
         let queue = Arc::new(RequestQueue::new(move || wake.notify_one()));
-        let ours = stream.local_addr().unwrap_or(self.address);
+        let ours = stream.tcp().local_addr().unwrap_or(self.place.address());
         let session = factory(Caller { address, ours, fallback: slot.fallback_name() });
         // In a box, because a future has room for each place that its parts move through.
         let driver = Box::new(Driver {
@@ -63,21 +64,23 @@ impl Serve for Listen {
             slot,
             ledger: Ledger::new(&peers.store().memory),
             stop: stop.clone(),
-            graceful,
         });
         driver.run(&address.to_string()).await
     }
 }
 
-/// The connection ends after all is sent, without a reset.
-fn graceful(stream: &TcpStream) {
-    linger(stream, None);
-}
-
-/// Sets how a close ends the connection, also when the process is killed. A failure is not fatal.
-fn linger(stream: &TcpStream, time: Option<Duration>) {
+/// Sets how a close ends the connection, also when the process is killed. `None`: after all is sent. A failure is not fatal.
+pub(super) fn linger(stream: &TcpStream, time: Option<Duration>) {
     if let Err(e) = socket2::SockRef::from(stream).set_linger(time) {
         log::debug!("linger: {e}");
+    }
+}
+
+/// Acknowledges what has arrived now, not 40 ms later: a peer that writes in parts and has not set `TCP_NODELAY` sends
+/// the next part only then.
+pub(super) fn acknowledge(stream: &TcpStream) {
+    if let Err(e) = socket2::SockRef::from(stream).set_tcp_quickack(true) {
+        log::debug!("TCP_QUICKACK: {e}");
     }
 }
 

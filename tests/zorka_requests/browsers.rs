@@ -1,4 +1,4 @@
-//! Requests that web pages make browsers send.
+//! Requests that are refused: of web pages, and without the token.
 
 use pmdaapm::sources::zorka::Config;
 
@@ -51,4 +51,33 @@ fn requests_of_web_pages_are_refused_and_counted() {
     let send = |headers: &[(&str, &str)]| world.send(1, AGD, headers, b"uuid=a&data=").status;
     assert_eq!(send(&[("Host", "apm.example:8640")]), 202, "who may connect is listed");
     assert_eq!(send(&[("Host", "127.0.0.1"), ("Origin", "null")]), 403);
+}
+
+#[test]
+fn requests_without_the_token_are_refused_and_counted() {
+    let config = Config { token: "open sesame".to_owned(), ..Config::default() };
+    let world = World::with(&config, "");
+    let send = |headers: &[(&str, &str)]| {
+        let answer = world.send(1, AGD, headers, b"uuid=proxied&data=");
+        (answer.status, answer.body.is_empty(), answer.delay.is_zero())
+    };
+    for value in [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer open",
+        "Bearer open sesame2",
+        "Basic open sesame",
+        "open sesame",
+    ] {
+        assert_eq!(send(&[("Authorization", value)]), (401, true, false), "{value}");
+    }
+    assert_eq!(send(&[]).0, 401);
+    assert_eq!(world.row("collector.request.count", "agd::refused"), 8);
+    assert!(world.names().is_empty());
+    for value in ["Bearer open sesame", "bearer  open sesame "] {
+        assert_eq!(send(&[("Authorization", value)]).0, 202, "{value}");
+    }
+    assert_eq!(send(&[("Authorization", "Bearer open sesame"), ("Origin", "null")]).0, 403);
+    assert_eq!(world.names(), ["proxied"]);
 }

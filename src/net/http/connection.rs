@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::exchange::Exchange;
@@ -19,6 +18,7 @@ use super::stream::Stream;
 use crate::clock::now;
 use crate::net::finish::finish;
 use crate::net::listener::Accepted;
+use crate::net::tls::Wire;
 use crate::store::Stat;
 
 /// The first bytes of a connection that the service looks at.
@@ -93,11 +93,12 @@ impl Drop for Guard<'_> {
 }
 
 /// Runs a connection until its end. Returns the line to log as a warning, if any.
-pub(super) async fn run(server: &HttpServer, accepted: Accepted<'_>) -> Option<String> {
+pub(super) async fn run<W: Wire>(server: &HttpServer, accepted: Accepted<'_, W>) -> Option<String> {
     let Accepted { mut stream, address, slot, stop } = accepted;
     let progress: Arc<Progress> = server.enter(slot.id());
-    let ours = stream.local_addr().unwrap_or(address);
-    let guard = Guard(Exchange::new(server, slot, stop, &progress, (address, ours)));
+    let ours = stream.tcp().local_addr().unwrap_or(address);
+    let exchange = Exchange::new(server, slot, stop, &progress, (address, ours), W::BUFFERS);
+    let guard = Guard(exchange);
     let end = match talk(&mut stream, &guard.0).await {
         Err(end) => end,
         Ok(never) => match never {},
@@ -117,7 +118,7 @@ pub(super) async fn run(server: &HttpServer, accepted: Accepted<'_>) -> Option<S
 }
 
 async fn talk(
-    stream: &mut TcpStream,
+    stream: &mut impl Wire,
     exchange: &Exchange<'_>,
 ) -> Result<std::convert::Infallible, End> {
     let mut first = [0; FIRST];
@@ -143,13 +144,13 @@ async fn talk(
 
 /// Waits for bytes and copies the first ones.
 async fn readable(
-    stream: &TcpStream,
+    stream: &mut impl Wire,
     first: &mut [u8],
     exchange: &Exchange<'_>,
 ) -> Result<usize, End> {
     tokio::select! {
         biased;
-        peeked = stream.peek(first) => match peeked {
+        ahead = stream.ahead(first) => match ahead {
             Ok(0) => Err(End::Eof),
             Ok(n) => Ok(n),
             Err(e) => Err(End::Io(e.to_string())),
@@ -164,13 +165,13 @@ async fn readable(
 /// Answers requests until the connection is idle. Returns bytes that were read beyond the last
 /// request.
 async fn speak(
-    stream: &mut TcpStream,
+    stream: &mut impl Wire,
     prefix: Bytes,
     exchange: &Exchange<'_>,
 ) -> Result<Bytes, End> {
     let Exchange { server, progress, stop, .. } = *exchange;
     let stats = &server.peers.store().stats;
-    let io = TokioIo::new(Stream { tcp: stream, prefix, progress, clock: &server.clock, stats });
+    let io = TokioIo::new(Stream { wire: stream, prefix, progress, clock: &server.clock, stats });
     let service = service_fn(|request| exchange.answer(request));
     let mut http = server.http.serve_connection(io, service);
     let mut undecided = exchange.pending.load(Relaxed);

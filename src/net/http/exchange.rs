@@ -33,6 +33,8 @@ pub(super) struct Exchange<'a> {
     pub(super) slot: Slot<'a>,
     pub(super) stop: &'a CancellationToken,
     pub(super) progress: &'a Progress,
+    /// Bytes that the connection uses even while it is parked.
+    kept: usize,
     /// Both ends of the connection, the peer's first.
     pub(super) ends: (SocketAddr, SocketAddr),
     /// The peer has not identified itself yet.
@@ -60,6 +62,7 @@ impl<'a> Exchange<'a> {
         stop: &'a CancellationToken,
         progress: &'a Progress,
         ends: (SocketAddr, SocketAddr),
+        kept: usize,
     ) -> Self {
         let account = Account {
             ledger: Ledger::new(&server.peers.store().memory),
@@ -71,6 +74,7 @@ impl<'a> Exchange<'a> {
             slot,
             stop,
             progress,
+            kept,
             ends,
             pending: AtomicBool::new(true),
             asked: AtomicBool::new(false),
@@ -90,7 +94,7 @@ impl<'a> Exchange<'a> {
     /// Charges the bytes of a body beside those of hyper. `false`: there is no room.
     fn hold(&self, body: usize) -> bool {
         let pending = self.pending.load(Relaxed);
-        self.account().ledger.hold(pending, BUFFERS + body, Held::default()).is_ok()
+        self.account().ledger.hold(pending, self.kept + BUFFERS + body, Held::default()).is_ok()
     }
 
     /// Charges the buffers of a connection that is not parked. If there is no room, bodies find
@@ -102,7 +106,7 @@ impl<'a> Exchange<'a> {
     /// The buffers are freed.
     pub(super) fn parked(&self) {
         let pending = self.pending.load(Relaxed);
-        let _ = self.account().ledger.hold(pending, 0, Held::default());
+        let _ = self.account().ledger.hold(pending, self.kept, Held::default());
     }
 
     /// Answers a request.

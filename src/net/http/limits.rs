@@ -1,10 +1,10 @@
 //! What a listener is given.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::http::HttpService;
+use crate::net::listener::Place;
 use crate::net::peers::Peers;
 
 /// Limits of a request. All are checked before memory is allocated.
@@ -44,11 +44,11 @@ impl Default for HttpLimits {
     }
 }
 
-/// An address to listen on for HTTP requests.
+/// Addresses to listen on for HTTP requests.
 #[derive(Clone)]
 pub struct HttpListen {
-    /// Address and port.
-    pub address: SocketAddr,
+    /// Addresses and ports.
+    pub places: Vec<Place>,
     /// Where the peers are registered.
     pub peers: Peers,
     /// Answers the requests.

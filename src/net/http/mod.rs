@@ -23,13 +23,14 @@ pub(super) use server::HttpServer;
 use std::net::SocketAddr;
 
 use super::listener::{Accepted, Serve};
+use super::tls::Wire;
 
 impl Serve for HttpServer {
     fn admits(&self, from: SocketAddr) -> bool {
         self.service.admits(from)
     }
 
-    async fn serve(&self, accepted: Accepted<'_>) -> Option<String> {
+    async fn serve<W: Wire>(&self, accepted: Accepted<'_, W>) -> Option<String> {
         connection::run(self, accepted).await
     }
 }

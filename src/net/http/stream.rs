@@ -6,14 +6,15 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::progress::{CoarseClock, Progress};
+use crate::net::tcp::acknowledge;
+use crate::net::tls::Wire;
 use crate::store::{SelfStats, Stat};
 
 /// A connection's socket.
-pub(super) struct Stream<'a> {
-    pub(super) tcp: &'a mut TcpStream,
+pub(super) struct Stream<'a, W> {
+    pub(super) wire: &'a mut W,
     /// Bytes that were read before those of the socket.
     pub(super) prefix: Bytes,
     pub(super) progress: &'a Progress,
@@ -21,7 +22,7 @@ pub(super) struct Stream<'a> {
     pub(super) stats: &'a SelfStats,
 }
 
-impl AsyncRead for Stream<'_> {
+impl<W: Wire> AsyncRead for Stream<'_, W> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -35,9 +36,9 @@ impl AsyncRead for Stream<'_> {
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
-        let read = Pin::new(&mut *self.tcp).poll_read(cx, buf);
+        let read = Pin::new(&mut *self.wire).poll_read(cx, buf);
         match read {
-            Poll::Pending if self.progress.is_receiving() => acknowledge(self.tcp),
+            Poll::Pending if self.progress.is_receiving() => acknowledge(self.wire.tcp()),
             Poll::Ready(Ok(())) => {
                 let n = buf.filled().len() - before;
                 if n > 0 {
@@ -51,13 +52,13 @@ impl AsyncRead for Stream<'_> {
     }
 }
 
-impl AsyncWrite for Stream<'_> {
+impl<W: Wire> AsyncWrite for Stream<'_, W> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut *self.tcp).poll_write(cx, buf);
+        let written = Pin::new(&mut *self.wire).poll_write(cx, buf);
         self.progress.write_waits(written.is_pending(), self.clock);
         written
     }
@@ -67,31 +68,27 @@ impl AsyncWrite for Stream<'_> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut *self.tcp).poll_write_vectored(cx, bufs);
+        let written = Pin::new(&mut *self.wire).poll_write_vectored(cx, bufs);
         self.progress.write_waits(written.is_pending(), self.clock);
         written
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        self.wire.is_write_vectored()
     }
 
     /// Called when all is written.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.progress.flushed(self.clock);
-        Poll::Ready(Ok(()))
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut *self.wire).poll_flush(cx);
+        match flushed {
+            Poll::Pending => self.progress.write_waits(true, self.clock),
+            Poll::Ready(_) => self.progress.flushed(self.clock),
+        }
+        flushed
     }
 
     /// The connection's task ends the socket.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
-    }
-}
-
-/// Acknowledges what has arrived now, not 40 ms later: a peer that writes head and body apart and
-/// has not set `TCP_NODELAY` sends the body only then.
-fn acknowledge(tcp: &TcpStream) {
-    if let Err(e) = socket2::SockRef::from(tcp).set_tcp_quickack(true) {
-        log::debug!("TCP_QUICKACK: {e}");
     }
 }

@@ -14,6 +14,10 @@ crate::section! {
     listen: Option<SocketAddr> = Some(SocketAddr::from(([127, 0, 0, 1], 1715))),
         r#""127.0.0.1:1715""#, "ADDRESS:PORT";
 
+    /// Address and port that agents connect to with TLS, as `[tls]` says; `""` listens nowhere.
+    #[serde(deserialize_with = "units::listen")]
+    tls_listen: Option<SocketAddr> = None, r#""""#, "ADDRESS:PORT";
+
     /// Agents begin a new file of a stream after this time; 0: never.
     #[serde(deserialize_with = "units::period::<_, 0, 604_800>")]
     rotation_period: Duration = Duration::ZERO, r#""0s""#, "0s to 7d";
@@ -41,6 +45,7 @@ crate::section! {
 impl Config {
     /// The lines of `--check`.
     pub(super) fn describe(&self) -> Vec<String> {
-        vec![units::listens(self.listen)]
+        let tls = units::listens_with_tls(self.tls_listen);
+        [units::listens(self.listen)].into_iter().chain(tls).collect()
     }
 }

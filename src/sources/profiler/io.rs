@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::{AgentSession, Config, Options, Settings, SharedState};
-use crate::net::{Caller, Listen, Peers, SessionFactory};
+use crate::net::{Caller, Listen, Peers, Place, SessionFactory};
 use crate::sources::{Context, Running};
 
 /// Options for new sessions; a reload replaces them.
@@ -22,10 +22,10 @@ pub(super) fn start(
     let dictionary = usize::try_from(config.dictionary).unwrap_or(usize::MAX);
     let shared = Arc::new(SharedState::within(dictionary, peers.memory()));
     shared.set_trees(peers.limits().trees);
-    if let Some(address) = config.listen {
+    for place in Place::of(config.listen, config.tls_listen) {
         let factory = sessions(&options, &shared);
         // Reset, because an agent treats the plain end of a connection as a pause.
-        net.listen(Listen { address, peers: peers.clone(), factory, reset: true });
+        net.listen(Listen { place, peers: peers.clone(), factory, reset: true });
     }
     Ok(Box::new(RunningProfiler { options, peers, shared, config: Mutex::new(config) }))
 }
@@ -48,6 +48,7 @@ impl Running<Config> for RunningProfiler {
         self.shared.set_trees(self.peers.limits().trees);
         let keys = [
             ("listen", old.listen != new.listen),
+            ("tls_listen", old.tls_listen != new.tls_listen),
             ("dictionary", old.dictionary != new.dictionary),
         ];
         keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()

@@ -34,6 +34,14 @@ crate::section! {
     listen: Option<SocketAddr> = Some(SocketAddr::from(([127, 0, 0, 1], 8640))),
         r#""127.0.0.1:8640""#, "ADDRESS:PORT";
 
+    /// Address and port that agents connect to with TLS, as `[tls]` says; `""` listens nowhere.
+    #[serde(deserialize_with = "units::listen")]
+    tls_listen: Option<SocketAddr> = None, r#""""#, "ADDRESS:PORT";
+
+    /// Requests need the header `Authorization: Bearer` with this; `""`: they need none. No agent sends it: it is for a proxy between. Who may read this file knows it.
+    #[serde(deserialize_with = "units::text::<_, 400>")]
+    token: String = String::new(), r#""""#, "at most 400 bytes";
+
     /// The key with which agents before 1.90.7 register (their `tracer.net.auth.key`); `""`: any key. Later agents have none.
     #[serde(deserialize_with = "units::text::<_, 200>")]
     key: String = "zorka".to_owned(), r#""zorka""#, "at most 200 bytes";
@@ -74,7 +82,11 @@ impl Config {
     /// The lines of `--check`.
     pub(super) fn describe(&self) -> Vec<String> {
         let mut lines = vec![units::listens(self.listen)];
-        if self.listen.is_some() {
+        lines.extend(units::listens_with_tls(self.tls_listen));
+        if self.listen.or(self.tls_listen).is_some() {
+            if !self.token.is_empty() {
+                lines.push("answers requests with zorka.token only".to_owned());
+            }
             let networks: Vec<_> = self.allow.iter().map(ToString::to_string).collect();
             let from = if networks.is_empty() { "anywhere".into() } else { networks.join(", ") };
             lines.push(format!("admits agents from {from}"));

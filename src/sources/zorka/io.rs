@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::collector::Collector;
 use super::{Config, limits};
-use crate::net::{HttpLimits, HttpListen, Peers, state_file};
+use crate::net::{HttpLimits, HttpListen, Peers, Place, state_file};
 use crate::sources::{Context, Running};
 
 /// The registered agents, in the state directory: agents before 1.90.7 keep the ids that they got,
@@ -32,10 +32,11 @@ pub(super) fn start(
     let (collector, may_save) = collector(&config, &peers, &path);
     let collector = Arc::new(collector.known_as(own_names()));
     collector.set_trees(peers.limits().trees);
-    if let Some(address) = config.listen {
+    let places: Vec<_> = Place::of(config.listen, config.tls_listen).collect();
+    if !places.is_empty() {
         let service = Arc::clone(&collector);
         net.listen_http(HttpListen {
-            address,
+            places,
             peers: peers.clone(),
             service,
             limits: HttpLimits::default(),
@@ -70,7 +71,11 @@ impl Running<Config> for RunningZorka {
             &mut *self.config.lock().unwrap_or_else(PoisonError::into_inner),
             new.clone(),
         );
-        if old.listen == new.listen { Vec::new() } else { vec!["listen"] }
+        let keys = [
+            ("listen", old.listen != new.listen),
+            ("tls_listen", old.tls_listen != new.tls_listen),
+        ];
+        keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }
 }
 

@@ -22,7 +22,7 @@ use super::front::Front;
 use super::process::{Joining, Processes, Via};
 use crate::clock::nanoseconds;
 use crate::contract::Control;
-use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
+use crate::net::{Caller, FileFactory, Listen, Peers, Place, SessionFactory, is_local};
 use crate::sources::{Context, Running};
 
 /// Settings for new sessions; a reload replaces them.
@@ -43,7 +43,12 @@ pub(super) fn start(
     areas::start(receiver, &host, Arc::clone(&processes), &peers, &net);
     if let Some(address) = config.listen {
         let factory = sessions(&shared, &processes);
-        net.listen(Listen { address, peers: peers.clone(), factory, reset: false });
+        net.listen(Listen {
+            place: Place::Plain(address),
+            peers: peers.clone(),
+            factory,
+            reset: false,
+        });
     }
     let files = Arc::new(Mutex::new(config.files.clone()));
     net.tail(&peers, Arc::clone(&files), file_sessions(&shared, &processes))?;

@@ -14,6 +14,8 @@ mod submit;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use subtle::ConstantTimeEq;
+
 use self::agents::Directory;
 use super::limits::{HOST_SHOWN, PAUSE};
 use super::meter::Settings;
@@ -155,6 +157,15 @@ impl Collector {
         ))
     }
 
+    /// The request has `zorka.token`, if there is one.
+    fn may_ask(&self, request: &Request<'_>) -> bool {
+        let config = self.config();
+        config.token.is_empty()
+            || request
+                .bearer()
+                .is_some_and(|token| bool::from(token.ct_eq(config.token.as_bytes())))
+    }
+
     fn reply(&self, now: Now, endpoint: Endpoint, request: &Request<'_>) -> Reply {
         match (endpoint, request.method) {
             (Endpoint::Other, _) => Reply::of(404, Outcome::NotFound),
@@ -190,13 +201,23 @@ impl HttpService for Collector {
             );
         }
         first.starts_with(&[0x16, 0x03]).then_some(
-            "an agent that speaks TLS, which is not supported; http is needed in its URL",
+            "an agent that speaks TLS; its URL needs http, or the port of zorka.tls_listen",
         )
     }
 
     fn answer(&self, now: Now, request: &Request<'_>) -> Answer {
         let endpoint = Endpoint::of(request.path);
         let reply = match self.foreign(request) {
+            None if !self.may_ask(request) => {
+                self.counts.error(
+                    now,
+                    &format!(
+                        "a request from {} is refused: it is without zorka.token",
+                        request.from
+                    ),
+                );
+                Reply::unauthorized()
+            }
             Some(why) => {
                 self.counts
                     .error(now, &format!("a request from {} is refused: {why}", request.from));
@@ -269,7 +290,7 @@ pub(super) enum Outcome {
     Unknown,
     /// The agent is asked for all definitions.
     Undefined,
-    /// The key does not allow it, or it is of a browser or for another host.
+    /// The key does not allow it, it is without the token, of a browser or for another host.
     Refused,
     /// No JSON, or a part is missing.
     Malformed,
@@ -313,6 +334,13 @@ impl Reply {
         let mut reply = Self::of(403, Outcome::Refused);
         reply.answer.content_type = "text/plain; charset=utf-8";
         reply.answer.body = format!("refused: {why}\n").into_bytes();
+        reply.answer.delay = PAUSE;
+        reply
+    }
+
+    /// As slowly, and without a word about the token.
+    fn unauthorized() -> Self {
+        let mut reply = Self::of(401, Outcome::Refused);
         reply.answer.delay = PAUSE;
         reply
     }
