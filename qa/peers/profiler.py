@@ -9,18 +9,19 @@ REQUEST_ACK_FLUSH, in order, all there after REQUEST_ACK_FLUSH.  Handles are tho
 --pace waits before each flush, --hold leaves out the good-bye and stays until the file exists, --abort closes without a word.
 --rest opens neither dictionary nor params, as an agent does that comes back within a rotation.  --until leaves out the good-bye,
 goes on with its flush cycle until the collector ends the connection, and says how it did.
-The port is that of the environment variable PROFILER_PORT.  Prints one line a session.  Standard library only.
+The port is that of the environment variable PROFILER_PORT; APM_TLS as in tls.py.  Prints one line a session.  Standard library only.
 """
 
 import argparse
 import gzip
 import os
 import select
-import socket
 import struct
 import sys
 import threading
 import time
+
+import tls
 
 HELLO, OPEN, DATA, FLUSH, CLOSE = 0x14, 0x15, 0x02, 0x11, 0x04
 
@@ -79,7 +80,7 @@ def renamed(hello, pod):
 
 class Agent:
     def __init__(self, port=None):
-        self.socket = socket.create_connection(("127.0.0.1", int(port or os.environ["PROFILER_PORT"])), timeout=30)
+        self.socket = tls.connect(("127.0.0.1", int(port or os.environ["PROFILER_PORT"])), 30)
         self.due, self.handles, self.worst, self.sent = 0, {}, 0.0, 0
 
     def send(self, data):

@@ -28,6 +28,8 @@ import socket
 import sys
 import time
 
+import tls
+
 AGD, TRC = "/agent/submit/agd", "/agent/submit/trc"
 
 
@@ -44,7 +46,7 @@ class Connection:
 
     def send(self, head, body):
         if self.socket is None:
-            self.socket, self.rest = socket.create_connection(self.address, timeout=60), b""
+            self.socket, self.rest = tls.connect(self.address, 60), b""
         if self.apart:
             self.socket.sendall(head)
             self.socket.sendall(body)
