@@ -3,6 +3,7 @@
 mod bound_row;
 mod brought;
 mod maker;
+mod redacted;
 mod rows;
 mod served;
 mod told;
@@ -203,10 +204,12 @@ impl Params for Connection {
     }
 }
 
-impl Recipient for Connection {
-    fn update(&mut self, update: Update<'_>) {
+impl Connection {
+    /// Applies what is said, with texts that may be seen.
+    #[inline(always)]
+    fn apply(&mut self, update: Update<'_>) {
         match update {
-            Update::Identity(id) => self.introduce(&id),
+            Update::Identity(id) => self.introduce(id),
             Update::Define { slot, spec } => self.define(slot, spec),
             Update::Unshown(more) => self.unshown(more),
             Update::Hide { slot } => self.hide(slot),
@@ -271,6 +274,15 @@ impl Recipient for Connection {
             Update::Answer { control, text } => self.answer(control, &text),
         }
     }
+}
+
+impl Recipient for Connection {
+    fn update(&mut self, update: Update<'_>) {
+        match self.store.redacts() {
+            None => self.apply(update),
+            Some(limits) => self.update_redacted(update, &limits.redact),
+        }
+    }
 
     fn row_cells(&self, table: TableId) -> (u16, u16) {
         (self.table.row_layout(table).cells, self.table.score(table))
@@ -294,6 +306,9 @@ impl Recipient for Connection {
 
     fn append(&mut self, kind: EventKindId, records: &mut Batch) {
         let Some(peer) = &self.peer else { return records.clear() };
+        if let Some(limits) = self.store.redacts() {
+            records.change_texts(|text| limits.redact.text(text));
+        }
         let count = records.len() as u64;
         if let Some(stream) = self.store.stream(peer, kind, self.now.monotonic) {
             stream.append_at(records, self.now.monotonic);
@@ -313,6 +328,9 @@ impl Recipient for Connection {
     }
 
     fn append_later(&mut self, kind: EventKindId, records: Later) {
+        if self.store.redacts().is_some() {
+            return self.append_redacted(kind, &records);
+        }
         let Some(peer) = &self.peer else { return };
         if let Some(stream) = self.store.stream(peer, kind, self.now.monotonic) {
             peer.count(AgentCell::Events, records.count);
@@ -392,6 +410,10 @@ impl Recipient for Connection {
         self.flush();
         (self.served, self.member) = (None, None);
         if let Some(peer) = self.peer.take() {
+            let departure = match self.store.redacts() {
+                Some(limits) => redacted::departure(departure, &limits.redact),
+                None => departure,
+            };
             self.store.detach(&peer, &self.requests, departure, self.now);
         }
     }
