@@ -205,19 +205,13 @@ impl Params for Connection {
 }
 
 impl Connection {
-    /// Applies what is said, with texts that may be seen.
-    #[inline(always)]
+    /// Applies what has texts, which may be seen.
     fn apply(&mut self, update: Update<'_>) {
         match update {
             Update::Identity(id) => self.introduce(id),
             Update::Define { slot, spec } => self.define(slot, spec),
-            Update::Unshown(more) => self.unshown(more),
-            Update::Hide { slot } => self.hide(slot),
             Update::Value { slot, row, value } => self.value(slot, row, &value),
-            Update::Add { slot, row, more } => self.add(slot, row, &more),
-            Update::NoValue { slot, row } => self.no_value(slot, row),
             Update::Set { item, value } => self.set(item, &value),
-            Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item.get())),
             Update::Row { table, slot, key } => {
                 self.bind_row(table, slot, key);
                 self.count_start(table, slot);
@@ -230,6 +224,27 @@ impl Connection {
                     bound.set_labels(labels);
                 }
             }
+            Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
+            Update::Condition(condition) => {
+                if let Some(peer) = &self.peer {
+                    peer.set_condition(condition);
+                }
+            }
+            Update::Error(what) => self.report_error(what),
+            Update::Answer { control, text } => self.answer(control, &text),
+            _ => debug_assert!(false, "it has no text"),
+        }
+    }
+}
+
+impl Recipient for Connection {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Unshown(more) => self.unshown(more),
+            Update::Hide { slot } => self.hide(slot),
+            Update::Add { slot, row, more } => self.add(slot, row, &more),
+            Update::NoValue { slot, row } => self.no_value(slot, row),
+            Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item.get())),
             Update::RowMember { table, slot } => self.join_row(table, slot),
             Update::RowCount { slot, item, more } => {
                 self.count_row(slot, item, more);
@@ -258,29 +273,16 @@ impl Connection {
                     }
                 }
             }
-            Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
             Update::Interval(interval) => {
                 if let Some(peer) = &self.peer {
                     peer.liveness.set_interval(interval);
                 }
             }
-            Update::Condition(condition) => {
-                if let Some(peer) = &self.peer {
-                    peer.set_condition(condition);
-                }
-            }
             Update::Message => self.message(),
-            Update::Error(what) => self.report_error(what),
-            Update::Answer { control, text } => self.answer(control, &text),
-        }
-    }
-}
-
-impl Recipient for Connection {
-    fn update(&mut self, update: Update<'_>) {
-        match self.store.redacts() {
-            None => self.apply(update),
-            Some(limits) => self.update_redacted(update, &limits.redact),
+            texts => match self.store.redacts() {
+                None => self.apply(texts),
+                Some(limits) => self.update_redacted(texts, &limits.redact),
+            },
         }
     }
 

@@ -114,10 +114,10 @@ fn prepared_records_are_those_that_are_written_out() {
 #[test]
 fn texts_are_changed_where_they_are() {
     let mut batch = Batch::default();
-    for n in 0..3 {
-        batch.record(Stamp { sec: n, nsec: 5 }, 1);
+    for (sec, text) in (0..).zip(["", "a", "secret text"]) {
+        batch.record(Stamp { sec, nsec: 5 }, 1);
         batch.number(Pmid(1), ValueType::U32, 7);
-        batch.text(Pmid(2), ["", "a", "secret text"][n as usize % 3]);
+        batch.text(Pmid(2), text);
         batch.number(Pmid(3), ValueType::U64, 8);
         batch.text(Pmid(4), "gone");
     }
