@@ -110,6 +110,13 @@ pub fn report(loaded: &Loaded<Sections>) -> String {
     for (source, allow) in Sections::NAMES.iter().zip(&rights.events) {
         line(format!("events of {source}: for {allow}"));
     }
+    if !config.redact.patterns.is_empty() {
+        let patterns = config.redact.patterns.len();
+        line(format!(
+            "texts: matches of {patterns} patterns are shown as {}",
+            config.redact.replace
+        ));
+    }
     line(format!("control metrics: for {}", rights.control));
     line(format!("filters: for {}", rights.filter));
     out

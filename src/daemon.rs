@@ -230,6 +230,7 @@ impl Turns<'_> {
             self.reload(callbacks);
         }
         let at = now().monotonic;
+        callbacks.turn(at);
         self.store.set_resident(process::resident_memory());
         if at.saturating_sub(self.swept) >= SWEEP {
             self.swept = at;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pmda::process::{Clients, group_id, user_id};
 
+use super::audit::Audit;
 use super::credentials::Credentials;
 use crate::catalogue::Stat;
 use crate::model::{Allow, Network, Rights, SourceId};
@@ -19,6 +20,7 @@ pub(super) struct Permit {
     hosts: Vec<Network>,
     remote: bool,
     pmproxy: bool,
+    root: bool,
 }
 
 impl Permit {
@@ -48,6 +50,7 @@ impl Permit {
             hosts: allow.hosts.clone(),
             remote: allow.remote,
             pmproxy: allow.pmproxy,
+            root: allow.root,
         }
     }
 
@@ -55,24 +58,29 @@ impl Permit {
     pub(super) fn holds(&self, who: &mut Credentials, now: Duration) -> bool {
         if who.is_pmproxy() && !self.pmproxy {
             // Who asks may be anywhere: only a name that pmcd has authenticated tells more.
-            return self.remote || who.user().is_some_and(|user| !self.listed || self.names(user));
+            let anyone = !self.listed && !self.root;
+            return self.remote || who.user().is_some_and(|user| anyone || self.names(user));
         }
         if !who.known() {
             let listed = |far| self.hosts.iter().any(|host| host.contains(far));
             let direct = |clients: &Clients| self.pmproxy || !clients.pmproxy();
             return self.remote
-                || !self.listed && who.among(now, |all| direct(all) && all.all_here_or(listed))
+                || !self.listed
+                    && who.among(now, |all| {
+                        (!self.root || all.pmproxy()) && direct(all) && all.all_here_or(listed)
+                    })
                 || !self.hosts.is_empty()
                     && who.among(now, |all| direct(all) && all.all_from(listed));
         }
-        !self.listed
+        !self.listed && (!self.root || self.remote || who.is_pmproxy())
+            || self.root && who.uid() == Some(0) && !who.is_pmproxy()
             || who.uid().is_some_and(|uid| self.uids.contains(&uid))
             || who.user().is_some_and(|user| self.names(user))
             || (!self.gids.is_empty() && who.groups().iter().any(|gid| self.gids.contains(gid)))
     }
 
     fn names(&self, user: &str) -> bool {
-        self.users.iter().any(|listed| listed == user)
+        self.users.iter().any(|listed| listed == user) || self.root && user == "root"
     }
 }
 
@@ -104,6 +112,7 @@ impl Permits {
 pub(super) struct Access {
     pub(super) permits: Permits,
     refusals: LogThrottle,
+    pub(super) audit: Audit,
 }
 
 impl Access {
@@ -115,33 +124,37 @@ impl Access {
         what: &str,
         now: Duration,
     ) {
+        let advice = Self::refused(stats, who, what);
+        if let Some(n) = self.refusals.allow(now) {
+            log::warn!("{} may not {what}: {advice}{}", who.shown(), LogThrottle::more(n));
+        }
+    }
+
+    /// Counts such a request, and tells what to do.
+    pub(super) fn refused(stats: &SelfStats, who: &Credentials, what: &str) -> String {
         stats.add(Stat::AccessDenied, 1);
-        let who_is = who.shown();
-        let why = match who.hosts() {
-            _ if who.is_pmproxy() => {
-                format!("{who_is} may not {what}: see pmproxy in [access] of apm.toml")
-            }
-            _ if who.among_pmproxy() => format!(
-                "{who_is} may not {what}: over TCP and without credentials, every client may be pmproxy's while that \
+        let advice = match who.hosts() {
+            _ if who.is_pmproxy() => "see pmproxy in [access] of apm.toml".to_owned(),
+            _ if who.among_pmproxy() => {
+                "over TCP and without credentials, every client may be pmproxy's while that \
                  is connected to pmcd; connect to local: instead, or see pmproxy in [access] of apm.toml"
-            ),
-            [] => format!("{who_is} may not {what}: see [events] and [access] in apm.toml"),
+                    .to_owned()
+            }
+            [] => "see [events] and [access] in apm.toml".to_owned(),
             [host, more @ ..] => {
                 let and = match more.len() {
                     0 => String::new(),
                     n => format!(" and {n} more"),
                 };
                 format!(
-                    "{who_is} may not {what}: over TCP and without credentials, every client may \
+                    "over TCP and without credentials, every client may \
                      be on host {host}{and} while that is connected to pmcd; connect to local: \
                      instead, or see allow_hosts and allow_remote in apm.toml"
                 )
             }
         };
-        if let Some(n) = self.refusals.allow(now) {
-            log::warn!("{why}{}", LogThrottle::more(n));
-        }
-        stats.set_access_reason(why);
+        stats.set_access_reason(format!("{} may not {what}: {advice}", who.shown()));
+        advice
     }
 }
 
@@ -190,6 +203,30 @@ mod tests {
         let listed = Allow { uids: vec![7], pmproxy: true, ..Allow::default() };
         assert!(!holds(&listed, proxied(None)) && !holds(&listed, over_tcp()));
         assert!(holds(&Allow { uids: vec![0], ..listed }, proxied(None)));
+    }
+
+    #[test]
+    fn controls_are_for_root_unless_somebody_is_listed() {
+        let control = || Allow { root: true, ..Allow::default() };
+        assert!(
+            holds(&control(), who(Some(0), None)) && holds(&control(), who(None, Some("root")))
+        );
+        for other in [who(Some(1000), None), who(None, Some("ann")), unknown(""), who(None, None)] {
+            assert!(!holds(&control(), other));
+        }
+        let ann = || Allow { users: vec!["ann".into()], ..control() };
+        assert!(holds(&ann(), who(None, Some("ann"))) && holds(&ann(), who(Some(0), None)));
+        assert!(!holds(&ann(), who(None, Some("bob"))));
+        let here = Allow { hosts: vec!["127.0.0.0/8".parse().expect("a network")], ..control() };
+        assert!(holds(&here, unknown("")) && !holds(&here, unknown("10.77.0.1")));
+        let proxied = |uid, user| Credentials::of_pmproxy(uid, user);
+        assert!(!holds(&control(), proxied(Some(0), None)), "root is pmproxy's user");
+        assert!(holds(&control(), proxied(None, Some("root"))));
+        let store = || Allow { pmproxy: true, ..control() };
+        assert!(holds(&store(), proxied(Some(7), None)) && !holds(&store(), who(Some(7), None)));
+        assert!(!holds(&store(), unknown("")), "no pmproxy is among them");
+        let text = |allow: Allow| allow.to_string();
+        assert_eq!((text(control()), text(ann())), ("root".into(), "root, user ann".into()));
     }
 
     #[test]

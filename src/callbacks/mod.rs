@@ -2,6 +2,7 @@
 //! of client contexts, persistent ids.
 
 mod access;
+mod audit;
 mod contexts;
 mod credentials;
 mod entries;
@@ -99,6 +100,11 @@ impl Callbacks {
         let changes = self.store.take_changes();
         self.apply(changes);
         self.ids.save_last();
+    }
+
+    /// To be called once a second.
+    pub fn turn(&mut self, now: Duration) {
+        self.access.audit.settle(now);
     }
 
     /// Sets the rights of clients.

@@ -1,12 +1,14 @@
 //! Store requests: controls of peers and sources, and the filters of client contexts.
 
 use std::collections::HashSet;
+use std::fmt::Write;
 use std::time::Duration;
 
 use pmda::process::thread_time;
 use pmda::{ContextId, Error, IN_NULL, StoreRequest, StoreValue};
 
 use super::access::Access;
+use super::audit::Stored;
 use super::contexts::{Contexts, FilterRefused, SharedFilter};
 use super::entries::{Entries, Row};
 use super::instances::Instances;
@@ -19,6 +21,10 @@ use crate::store::Store;
 const REQUEST_MAX: usize = 4096;
 /// Most CPU time of the PMDA's thread to parse all values of one PDU.
 const PARSE_TIME: Duration = Duration::from_millis(100);
+
+/// A metric of the request is not there, or an instance.
+const NO_METRIC: &str = "no such metric";
+const NO_INSTANCE: &str = "no such instance";
 
 /// Whether a leaf of an event kind accepts a filter: `filter`, and by PCP's convention (`pmevent
 /// -x`) the records.
@@ -42,6 +48,9 @@ pub(super) struct StoreCall<'a> {
     pub(super) now: Duration,
 }
 
+/// Why a group of values is refused: the error for the client, and words for the log.
+type Refused = (Error, String);
+
 impl StoreCall<'_> {
     /// Stores all values of the request. Filters are parsed before any is set, so that an error
     /// changes nothing.
@@ -54,27 +63,61 @@ impl StoreCall<'_> {
         let mut parsed = Vec::new();
         let until = thread_time() + PARSE_TIME;
         for group in groups {
-            if thread_time() > until {
-                self.store.stats.add(Stat::PduCut, 1);
-                let who = self.contexts.get(ctx).who.shown();
-                log::warn!("a store of {} values by {who} is too big", values.len());
-                return Err(Error::TOOBIG);
-            }
             let Some((first, text)) = group.first() else { continue };
+            let value = if thread_time() > until {
+                self.store.stats.add(Stat::PduCut, 1);
+                Err((Error::TOOBIG, format!("a store of {} values is too big", values.len())))
+            } else {
+                self.parse(first.pmid, text, ctx)
+            };
             let instances = group.iter().map(|(value, _)| value.inst).collect::<Vec<_>>();
-            parsed.push((first.pmid, self.parse(first.pmid, text, ctx)?, instances));
-        }
-        for (pmid, value, instances) in parsed {
+            let shown = text.as_deref().unwrap_or_default();
             match value {
+                Ok(value) => parsed.push((first.pmid, value, instances, shown)),
+                Err((error, why)) => {
+                    self.audit(first.pmid, shown, String::new(), Some(why), ctx);
+                    return Err(error);
+                }
+            }
+        }
+        for (pmid, value, instances, shown) in parsed {
+            let mut to = String::new();
+            let done = match value {
                 Parsed::Control(control, text) => {
-                    self.request(pmid, control, &text, &instances, ctx)?;
+                    self.request(pmid, control, &text, &instances, &mut to)
                 }
                 Parsed::Filter(kind, filter) => {
-                    self.set_filter(pmid, kind, filter.as_ref(), &instances, ctx)?;
+                    self.set_filter(pmid, kind, filter.as_ref(), &instances, ctx, &mut to)
                 }
+            };
+            let (error, why) = done.err().unzip();
+            self.audit(pmid, shown, to, why, ctx);
+            if let Some(error) = error {
+                return Err(error);
             }
         }
         Ok(())
+    }
+
+    /// The line of the log.
+    fn audit(
+        &mut self,
+        pmid: Pmid,
+        value: &str,
+        to: String,
+        refused: Option<String>,
+        ctx: ContextId,
+    ) {
+        let row = self.entries.by_pmid(pmid.0);
+        let stored = Stored {
+            who: self.contexts.get(ctx).who.audited(),
+            metric: row.map_or(NO_METRIC, |row| &row.name),
+            value,
+            to,
+            refused,
+            is_filter: row.is_some_and(|row| matches!(row.value, ValueSource::Event(..))),
+        };
+        self.access.audit.log(&stored, &self.store.limits().redact, self.now);
     }
 
     fn parse(
@@ -82,9 +125,9 @@ impl StoreCall<'_> {
         pmid: Pmid,
         text: &Result<String, Error>,
         ctx: ContextId,
-    ) -> Result<Parsed, Error> {
+    ) -> Result<Parsed, Refused> {
         let now = self.now;
-        let row = self.entries.by_pmid(pmid.0).ok_or(Error::PMID)?;
+        let row = self.entries.by_pmid(pmid.0).ok_or((Error::PMID, NO_METRIC.into()))?;
         let catalogue = self.store.catalogue();
         let control = |control| row.source.and_then(|source| catalogue.control(source, control));
         let storable = match row.value {
@@ -92,52 +135,51 @@ impl StoreCall<'_> {
             ValueSource::Event(_, leaf) => takes_filter(leaf),
             _ => false,
         };
+        let no_store = || (Error::PERMISSION, "nothing can be stored to it".to_owned());
         if !storable {
-            return Err(Error::PERMISSION);
+            return Err(no_store());
+        }
+        let who = &mut self.contexts.get(ctx).who;
+        let permits = &self.access.permits;
+        let permit = match row.value {
+            ValueSource::Control(_) => &permits.control,
+            _ => &permits.filter,
+        };
+        if !permit.holds(who, now) {
+            let what = format!("store to {}", row.name);
+            return Err((Error::PERMISSION, Access::refused(&self.store.stats, who, &what)));
         }
         let text = match text {
             Ok(text) if text.len() <= REQUEST_MAX => text,
-            Ok(_) => return Err(Error::BADSTORE),
-            Err(error) => return Err(*error),
+            Ok(_) => return Err((Error::BADSTORE, format!("more than {REQUEST_MAX} bytes"))),
+            Err(error) => return Err((*error, "no text".into())),
         };
-        let who = &mut self.contexts.get(ctx).who;
-        let (allowed, asked) = match (row.value, row.source) {
+        match (row.value, row.source) {
             (ValueSource::Control(id), _) => {
                 let takes =
                     |c: &ControlDef| (!c.needs_text || !text.trim().is_empty()) && (c.takes)(text);
                 if !control(id).is_some_and(takes) {
-                    return Err(Error::BADSTORE);
+                    return Err((Error::BADSTORE, "it does not take this value".into()));
                 }
-                (self.access.permits.control.holds(who, now), Parsed::Control(id, text.clone()))
+                Ok(Parsed::Control(id, text.clone()))
             }
             (ValueSource::Event(kind, _), Some(source)) => {
                 let kind = StreamKind { source, kind };
-                if !self.access.permits.filter.holds(who, now) {
-                    (false, Parsed::Filter(kind, None))
-                } else if text.trim().is_empty() {
-                    (true, Parsed::Filter(kind, None))
-                } else {
-                    let names = self.entries.parameters(source);
-                    let who = who.shown();
-                    match self.contexts.filter(source, ctx, text, &names) {
-                        Ok(filter) => (true, Parsed::Filter(kind, Some(filter))),
-                        Err(e) => {
-                            log::warn!("{}: a filter of {who} is refused: {e}: {text:?}", row.name);
-                            self.contexts.set_refused(kind, ctx, Some(format!("{e}: {text}")));
-                            let many = matches!(e, FilterRefused::TooMany(_));
-                            return Err(if many { Error::TOOBIG } else { Error::BADSTORE });
-                        }
-                    }
+                if text.trim().is_empty() {
+                    return Ok(Parsed::Filter(kind, None));
                 }
+                let names = self.entries.parameters(source);
+                self.contexts
+                    .filter(source, ctx, text, &names)
+                    .map(|filter| Parsed::Filter(kind, Some(filter)))
+                    .map_err(|e| {
+                        self.contexts.set_refused(kind, ctx, Some(format!("{e}: {text}")));
+                        let many = matches!(e, FilterRefused::TooMany(_));
+                        (if many { Error::TOOBIG } else { Error::BADSTORE }, e.to_string())
+                    })
             }
-            _ => return Err(Error::PERMISSION),
-        };
-        if allowed {
-            return Ok(asked);
+            _ => Err(no_store()),
         }
-        let who = &self.contexts.get(ctx).who;
-        self.access.denied(&self.store.stats, who, &format!("store to {}", row.name), now);
-        Err(Error::PERMISSION)
     }
 
     fn set_filter(
@@ -147,31 +189,25 @@ impl StoreCall<'_> {
         filter: Option<&SharedFilter>,
         instances: &[u32],
         ctx: ContextId,
-    ) -> Result<(), Error> {
-        let row = self.entries.by_pmid(pmid.0).ok_or(Error::PMID)?;
+        note: &mut String,
+    ) -> Result<(), Refused> {
+        let row = self.entries.by_pmid(pmid.0).ok_or((Error::PMID, NO_METRIC.into()))?;
         let serial = self.entries.serial(row).unwrap_or_default();
         let known = self.instances.peers(serial);
         let everyone = instances.contains(&IN_NULL);
         if !everyone && instances.iter().any(|i| known.is_none_or(|k| !k.contains_key(i))) {
-            return Err(Error::INST);
+            return Err((Error::INST, NO_INSTANCE.into()));
         }
         // A filter for all instances also applies to future ones.
         let meant: HashSet<u32> = instances.iter().copied().collect();
         let all = everyone || known.is_some_and(|k| k.keys().all(|i| meant.contains(i)));
         if !self.contexts.set_filter(ctx, kind, (!all).then_some(instances), filter) {
-            log::warn!("{}: too many filters of single instances", row.name);
-            return Err(Error::TOOBIG);
+            return Err((Error::TOOBIG, "too many filters of single instances".into()));
         }
-        let (text, who) = (
-            filter.map(SharedFilter::text).unwrap_or_default(),
-            self.contexts.get(ctx).who.shown(),
-        );
         let unknown = filter.map(SharedFilter::unknown).unwrap_or_default();
-        let waits = match unknown.is_empty() {
-            true => String::new(),
-            false => format!("; no parameter is called {unknown} yet"),
-        };
-        log::info!("{}: {text:?} set by {who}{waits}", row.name);
+        if !unknown.is_empty() {
+            *note = format!(" (no parameter is called {unknown} yet)");
+        }
         self.contexts.set_refused(kind, ctx, None);
         Ok(())
     }
@@ -184,16 +220,14 @@ impl StoreCall<'_> {
         control: ControlId,
         text: &str,
         instances: &[u32],
-        ctx: ContextId,
-    ) -> Result<(), Error> {
-        let row = self.entries.by_pmid(pmid.0).ok_or(Error::PMID)?;
+        to: &mut String,
+    ) -> Result<(), Refused> {
+        let row = self.entries.by_pmid(pmid.0).ok_or((Error::PMID, NO_METRIC.into()))?;
         if row.indom == InDom::Null {
-            let who = self.contexts.get(ctx).who.shown();
-            return request_of_source(row, self.store, control, text, &who);
+            return request_of_source(row, self.store, control, text);
         }
         let all = self.instances.peers(self.entries.serial(row).unwrap_or_default());
-        let who = self.contexts.get(ctx).who.shown();
-        let (mut known, mut taken) = (false, false);
+        let (mut known, mut taken) = (0, 0);
         // When no instance is named, pmproxy(1) stores to `IN_NULL`: all connected peers get the
         // request.
         let everyone = instances.contains(&IN_NULL);
@@ -203,17 +237,22 @@ impl StoreCall<'_> {
             .flatten()
             .filter(|(inst, p)| named.contains(inst) || everyone && p.liveness.up());
         for (_, peer) in meant {
-            known = true;
-            log::info!("{}: {} {text:?} requested by {who}", peer.agent_name(), row.name);
+            if known == 0 {
+                *to = format!(" of {}", peer.agent_name());
+            }
+            known += 1;
             if peer.post(Control::Request(control, text.to_owned())) {
-                taken = true;
+                taken += 1;
             } else {
                 peer.set_answer(control, "not connected");
             }
         }
-        match (known || everyone, taken) {
-            (false, _) => Err(Error::INST),
-            (true, false) => Err(Error::AGAIN),
+        if known > 1 {
+            let _ = write!(to, " and {} more", known - 1);
+        }
+        match (known > 0 || everyone, taken > 0) {
+            (false, _) => Err((Error::INST, NO_INSTANCE.into())),
+            (true, false) => Err((Error::AGAIN, "not connected".into())),
             (true, true) => Ok(()),
         }
     }
@@ -225,17 +264,9 @@ fn request_of_source(
     store: &Store,
     control: ControlId,
     text: &str,
-    who: &str,
-) -> Result<(), Error> {
+) -> Result<(), Refused> {
     let Some(control_queue) = row.source.and_then(|source| store.control_queue(source)) else {
-        return Err(Error::PMID);
+        return Err((Error::PMID, NO_METRIC.into()));
     };
-    log::info!("{} {text:?} requested by {who}", row.name);
-    match control_queue.request(control, text) {
-        Ok(()) => Ok(()),
-        Err(why) => {
-            log::warn!("{} {text:?} of {who} is refused: {why}", row.name);
-            Err(Error::BADSTORE)
-        }
-    }
+    control_queue.request(control, text).map_err(|why| (Error::BADSTORE, why.to_string()))
 }

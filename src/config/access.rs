@@ -189,6 +189,7 @@ impl From<&AllowKeys> for Allow {
             hosts: allow_hosts,
             remote: allow_remote,
             pmproxy: false,
+            root: false,
         }
     }
 }
@@ -202,7 +203,7 @@ pub(super) fn rights(events: &Events, access: &Access) -> Rights {
     };
     Rights {
         events: events.sources.iter().map(|(_, own)| or(own, &events.allow, reads)).collect(),
-        control: or(&access.control, &access.allow, stores),
+        control: Allow { root: true, ..or(&access.control, &access.allow, stores) },
         filter: or(&access.filter, &access.allow, stores),
     }
 }

@@ -5,6 +5,7 @@
 
 mod access;
 mod limits;
+mod privacy;
 mod reference;
 mod section;
 mod table;
@@ -19,6 +20,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess};
 
 pub use self::access::{Access, AllowKeys, Events, Pmproxy};
 pub use self::limits::{LimitKeys, Log};
+pub use self::privacy::{Labels, RedactKeys};
 pub use self::reference::reference;
 pub use self::section::{Key, Section};
 use self::table::{Over, Table};
@@ -75,6 +77,10 @@ pub struct Config<S> {
     pub tls: TlsKeys,
     /// `[access]`
     pub access: Access,
+    /// `[redact]`
+    pub redact: RedactKeys,
+    /// `[labels]`
+    pub labels: Labels,
     /// `[limits]`
     pub limits: LimitKeys,
     /// `[log]`
@@ -89,6 +95,8 @@ impl<S: Sections> Default for Config<S> {
             trees: Trees::default(),
             tls: TlsKeys::default(),
             access: Access::default(),
+            redact: RedactKeys::default(),
+            labels: Labels::default(),
             limits: LimitKeys::default(),
             log: Log::default(),
         }
@@ -97,11 +105,8 @@ impl<S: Sections> Default for Config<S> {
 
 impl<S: Sections> Table for Config<S> {
     fn keys(&self) -> Vec<&'static str> {
-        S::NAMES
-            .iter()
-            .copied()
-            .chain(["events", "trees", "tls", "access", "limits", "log"])
-            .collect()
+        let own = ["events", "trees", "tls", "access", "redact", "labels", "limits", "log"];
+        S::NAMES.iter().copied().chain(own).collect()
     }
 
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
@@ -110,6 +115,8 @@ impl<S: Sections> Table for Config<S> {
             "trees" => self.trees = map.next_value()?,
             "tls" => self.tls = map.next_value()?,
             "access" => self.access = map.next_value_seed(Over(Access::default()))?,
+            "redact" => self.redact = map.next_value()?,
+            "labels" => self.labels = map.next_value()?,
             "limits" => self.limits = map.next_value()?,
             "log" => self.log = map.next_value()?,
             source => self.sources.read(source, map)?,
@@ -159,6 +166,8 @@ impl<S: Sections> Config<S> {
             stale: self.limits.stale,
             forget: self.limits.forget,
             trees: self.trees.rules(),
+            redact: self.redact.rules(),
+            command_label: self.labels.command,
         }
     }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::Sections;
 use super::access::{Access, AllowKeys, Events};
 use super::limits::{LimitKeys, Log};
+use super::privacy::{Labels, RedactKeys};
 use super::section::{Key, Section};
 use super::tls::TlsKeys;
 use super::trees::Trees;
@@ -46,6 +47,13 @@ pub fn reference<S: Sections>() -> String {
                `[access.control]` and `[access.filter]` hold for the one kind instead; `pmproxy` holds for \
                records too.\n\n";
     section(&mut out, "[access]", own, &[Access::KEYS, AllowKeys::KEYS]);
+    let own = "Secrets in texts of peers: command lines, SQL, messages, URLs, answers, rows, event records, lines of \
+               the log. Names of processes, services and metrics are not searched. The patterns are those of the \
+               [crate regex](https://docs.rs/regex/1/regex/#syntax), one after the other. While there are any, of a text \
+               of more than 64 KiB, or with more than 256 matches of one, the rest is cut off. What is in memory when \
+               they change stays as it is.\n\n";
+    section(&mut out, "[redact]", own, &[RedactKeys::KEYS]);
+    section(&mut out, "[labels]", "Labels that can have secrets.\n\n", &[Labels::KEYS]);
     section(&mut out, "[limits]", "Bounds on what peers can cause.\n\n", &[LimitKeys::KEYS]);
     section(&mut out, "[log]", "", &[Log::KEYS]);
     out

@@ -130,3 +130,32 @@ fn a_reload_reports_what_needs_a_restart() {
 fn the_default_limits_are_those_of_the_store() {
     assert_eq!(parse("").expect("sound").limits(), Limits::default());
 }
+
+#[test]
+fn patterns_of_texts_say_where_they_are_wrong() {
+    let config = parse(
+        "[redact]\npatterns = ['(?i)key=\\w+', '\\d{16}']\nreplace = '#'\n[labels]\ncommand = true",
+    )
+    .expect("sound");
+    let limits = config.limits();
+    assert_eq!(limits.redact.text("a Key=1 of 4111111111111111"), "a # of #");
+    assert!(limits.command_label && Config::<Two>::default().limits().redact.is_empty());
+    let many = format!("[redact]\npatterns = [{}]", "'x',".repeat(33));
+    for (text, parts) in [
+        (
+            "[redact]\npatterns = ['a',\n  '(b']",
+            &["line 2, column 12", "\"(b\": unclosed group"][..],
+        ),
+        ("[redact]\npatterns = ['a*']", &["line 2, column 12", "where there is nothing"]),
+        ("[redact]\nreplace = ''", &["line 2, column 11", "1 to 16 ASCII"]),
+        ("[redact]\nreplace = 'a b'", &["line 2, column 11"]),
+        ("[redact]\npattern = []", &["line 2, column 1", "`patterns`"]),
+        ("[labels]\ncommand = 1", &["line 2, column 11"]),
+        (&many, &["line 2, column 12", "at most 32 patterns, not 33"]),
+    ] {
+        let error = parse(text).expect_err(text).to_string();
+        for part in parts {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+}

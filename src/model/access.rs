@@ -18,6 +18,8 @@ pub struct Allow {
     pub remote: bool,
     /// Clients of pmproxy(1) count as clients of this host. Else they count as on other hosts.
     pub pmproxy: bool,
+    /// Root has the right, and with empty lists nobody else, as PCP 7.2 has it for `pmcd.control`.
+    pub root: bool,
 }
 
 impl std::fmt::Display for Allow {
@@ -28,7 +30,9 @@ impl std::fmt::Display for Allow {
             self.groups.iter().map(|g| format!("group {g}")).collect(),
         ];
         let mut whom = listed.concat();
-        if whom.is_empty() {
+        if self.root {
+            whom.insert(0, "root".into());
+        } else if whom.is_empty() {
             whom.push("all on this host and the authenticated".into());
         }
         whom.extend(self.hosts.iter().map(|h| format!("host {h}")));

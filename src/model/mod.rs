@@ -12,6 +12,7 @@ mod metric;
 mod name;
 mod network;
 mod now;
+pub mod redact;
 mod text;
 mod trees;
 

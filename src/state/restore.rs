@@ -275,10 +275,8 @@ impl Reader<'_> {
                         peer.departure,
                         Now { wall: Stamp { sec: peer.left.min(now.wall.sec), nsec: 0 }, ..now },
                     );
-                    known.remember(
-                        peer.address,
-                        peer.labels.into_iter().map(|(k, v)| (k.into(), v)).collect(),
-                    );
+                    let labels = peer.labels.into_iter().map(|(k, v)| (k.into(), v));
+                    known.remember(peer.address, limits.shown_labels(labels).collect());
                 }
             }
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::model::TreeRules;
+use crate::model::redact::Redact;
 
 /// Named limits; configuration section `[limits]` and the sources' own keys set them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,23 @@ pub struct Limits {
     pub forget: Duration,
     /// Which calls have a tree of methods.
     pub trees: TreeRules,
+    /// What is replaced in texts.
+    pub redact: Redact,
+    /// Peers have the label `command`.
+    pub command_label: bool,
+}
+
+/// The label with a command line.
+const COMMAND: &str = "command";
+
+impl Limits {
+    /// The labels of a peer that are shown.
+    pub fn shown_labels<K: AsRef<str>>(
+        &self,
+        labels: impl Iterator<Item = (K, String)>,
+    ) -> impl Iterator<Item = (K, String)> {
+        labels.filter(|(name, _)| self.command_label || name.as_ref() != COMMAND)
+    }
 }
 
 impl Default for Limits {
@@ -40,6 +58,8 @@ impl Default for Limits {
             stale: Duration::from_secs(10),
             forget: Duration::from_secs(600),
             trees: TreeRules::default(),
+            redact: Redact::default(),
+            command_label: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Records packed once by a producer, for appending to a stream.
 
 mod sorted;
+mod texts;
 
 use crate::flags::MISSED;
 use crate::layout::{

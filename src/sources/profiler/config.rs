@@ -30,7 +30,7 @@ crate::section! {
     #[serde(deserialize_with = "units::period::<_, 15, 3600>")]
     idle: Duration = Duration::from_secs(61), r#""61s""#, "15s to 1h";
 
-    /// Indexed parameters that get an event parameter of their own.
+    /// Indexed parameters that get an event parameter of their own. `web.query`, query strings, is shown only if it is named.
     #[serde(deserialize_with = "units::names::<_, 32, 100>")]
     parameters: Vec<String> = Vec::new(), "[]", "at most 32 names of 100 bytes";
 

@@ -3,6 +3,7 @@
 mod bound_row;
 mod brought;
 mod maker;
+mod redacted;
 mod rows;
 mod served;
 mod told;
@@ -203,18 +204,14 @@ impl Params for Connection {
     }
 }
 
-impl Recipient for Connection {
-    fn update(&mut self, update: Update<'_>) {
+impl Connection {
+    /// Applies what has texts, which may be seen.
+    fn apply(&mut self, update: Update<'_>) {
         match update {
-            Update::Identity(id) => self.introduce(&id),
+            Update::Identity(id) => self.introduce(id),
             Update::Define { slot, spec } => self.define(slot, spec),
-            Update::Unshown(more) => self.unshown(more),
-            Update::Hide { slot } => self.hide(slot),
             Update::Value { slot, row, value } => self.value(slot, row, &value),
-            Update::Add { slot, row, more } => self.add(slot, row, &more),
-            Update::NoValue { slot, row } => self.no_value(slot, row),
             Update::Set { item, value } => self.set(item, &value),
-            Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item.get())),
             Update::Row { table, slot, key } => {
                 self.bind_row(table, slot, key);
                 self.count_start(table, slot);
@@ -227,6 +224,27 @@ impl Recipient for Connection {
                     bound.set_labels(labels);
                 }
             }
+            Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
+            Update::Condition(condition) => {
+                if let Some(peer) = &self.peer {
+                    peer.set_condition(condition);
+                }
+            }
+            Update::Error(what) => self.report_error(what),
+            Update::Answer { control, text } => self.answer(control, &text),
+            _ => debug_assert!(false, "it has no text"),
+        }
+    }
+}
+
+impl Recipient for Connection {
+    fn update(&mut self, update: Update<'_>) {
+        match update {
+            Update::Unshown(more) => self.unshown(more),
+            Update::Hide { slot } => self.hide(slot),
+            Update::Add { slot, row, more } => self.add(slot, row, &more),
+            Update::NoValue { slot, row } => self.no_value(slot, row),
+            Update::Unset { item } => self.peer.iter().for_each(|p| p.cells.unset(item.get())),
             Update::RowMember { table, slot } => self.join_row(table, slot),
             Update::RowCount { slot, item, more } => {
                 self.count_row(slot, item, more);
@@ -255,20 +273,16 @@ impl Recipient for Connection {
                     }
                 }
             }
-            Update::Sample { kind, stamp, values } => self.sample(kind, stamp, values),
             Update::Interval(interval) => {
                 if let Some(peer) = &self.peer {
                     peer.liveness.set_interval(interval);
                 }
             }
-            Update::Condition(condition) => {
-                if let Some(peer) = &self.peer {
-                    peer.set_condition(condition);
-                }
-            }
             Update::Message => self.message(),
-            Update::Error(what) => self.report_error(what),
-            Update::Answer { control, text } => self.answer(control, &text),
+            texts => match self.store.redacts() {
+                None => self.apply(texts),
+                Some(limits) => self.update_redacted(texts, &limits.redact),
+            },
         }
     }
 
@@ -294,6 +308,9 @@ impl Recipient for Connection {
 
     fn append(&mut self, kind: EventKindId, records: &mut Batch) {
         let Some(peer) = &self.peer else { return records.clear() };
+        if let Some(limits) = self.store.redacts() {
+            records.change_texts(|text| limits.redact.text(text));
+        }
         let count = records.len() as u64;
         if let Some(stream) = self.store.stream(peer, kind, self.now.monotonic) {
             stream.append_at(records, self.now.monotonic);
@@ -313,6 +330,9 @@ impl Recipient for Connection {
     }
 
     fn append_later(&mut self, kind: EventKindId, records: Later) {
+        if self.store.redacts().is_some() {
+            return self.append_redacted(kind, &records);
+        }
         let Some(peer) = &self.peer else { return };
         if let Some(stream) = self.store.stream(peer, kind, self.now.monotonic) {
             peer.count(AgentCell::Events, records.count);
@@ -392,6 +412,10 @@ impl Recipient for Connection {
         self.flush();
         (self.served, self.member) = (None, None);
         if let Some(peer) = self.peer.take() {
+            let departure = match self.store.redacts() {
+                Some(limits) => redacted::departure(departure, &limits.redact),
+                None => departure,
+            };
             self.store.detach(&peer, &self.requests, departure, self.now);
         }
     }

@@ -7,7 +7,9 @@ use crate::model::ControlId;
 use crate::store::log_throttle::LogThrottle;
 
 impl Connection {
-    pub(super) fn introduce(&mut self, id: &Identity) {
+    pub(super) fn introduce(&mut self, mut id: Identity) {
+        id.labels = self.store.limits().shown_labels(id.labels.into_iter()).collect();
+        let id = &id;
         self.deliver_service(true);
         self.served = None;
         // A peer that tries again and again is one line.

@@ -84,6 +84,8 @@ pub struct Store {
     catalogue: Arc<Catalogue>,
     domain: u32,
     limits: Mutex<Arc<Limits>>,
+    /// The limits have patterns for texts.
+    redacts: AtomicBool,
     tables: Vec<Mutex<Table>>,
     rows: Vec<Vec<Mutex<Rows>>>,
     control_queues: Vec<Arc<ControlQueue>>,
@@ -133,6 +135,7 @@ impl Store {
             metrics: Mutex::new(Charge::new(Arc::clone(&memory), Purpose::Registry)),
             memory,
             domain,
+            redacts: AtomicBool::new(!limits.redact.is_empty()),
             limits: Mutex::new(Arc::new(limits)),
             tables: sources()
                 .map(|source| {
@@ -189,7 +192,15 @@ impl Store {
     /// Sets new limits; known peers and metrics stay.
     pub fn set_limits(&self, limits: Limits) {
         self.memory.set_limits(limits.memory, self.budget.limit(), limits.peer_memory);
+        let redacts = !limits.redact.is_empty();
         *lock(&self.limits) = Arc::new(limits);
+        self.redacts.store(redacts, Ordering::Release);
+    }
+
+    /// The limits, if texts of peers are searched.
+    #[inline(always)]
+    pub(in crate::store) fn redacts(&self) -> Option<Arc<Limits>> {
+        if self.redacts.load(Ordering::Acquire) { Some(self.limits()) } else { None }
     }
 
     /// Sets `wake`, which is called after a change is queued and must not block. Only the first

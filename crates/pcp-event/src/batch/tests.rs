@@ -110,3 +110,41 @@ fn prepared_records_are_those_that_are_written_out() {
         Records::<HighRes>::packed(&one.bytes).map(|r| r.expect("sound").params.len()).collect();
     assert_eq!(counts, [1, 2, 3]);
 }
+
+#[test]
+fn texts_are_changed_where_they_are() {
+    let mut batch = Batch::default();
+    for (sec, text) in (0..).zip(["", "a", "secret text"]) {
+        batch.record(Stamp { sec, nsec: 5 }, 1);
+        batch.number(Pmid(1), ValueType::U32, 7);
+        batch.text(Pmid(2), text);
+        batch.number(Pmid(3), ValueType::U64, 8);
+        batch.text(Pmid(4), "gone");
+    }
+    batch.change_texts(|text| match text {
+        "gone" => "".into(),
+        text => text.replace("secret", "much longer than it was").into(),
+    });
+    let packed = batch.packed().to_vec();
+    let records: Vec<_> =
+        Records::<HighRes>::packed(&packed).collect::<Result<_, _>>().expect("sound");
+    let texts = |n: usize| {
+        let params = records[n].params.iter();
+        params.map(|p| format!("{} {:?}", p.pmid.0, p.value)).collect::<Vec<_>>()
+    };
+    assert_eq!((records.len(), batch.len(), texts(0).len()), (3, 3, 2));
+    assert_eq!(texts(1).len(), 3);
+    let Scalar::Text(text) = records[2].params[1].value else { panic!("{records:?}") };
+    assert_eq!(text, b"much longer than it was text");
+    assert_eq!((records[2].params[2].value, records[2].params.len()), (Scalar::U64(8), 3));
+    // A record that has become too large is cut and counted; more can be added to the last one.
+    let mut batch = Batch::default();
+    batch.record(Stamp::default(), 1);
+    (0..400).for_each(|n| batch.text(Pmid(n), &"x".repeat(1000)));
+    batch.number(Pmid(900), ValueType::U64, 8);
+    batch.change_texts(|text| text.repeat(2).into());
+    assert!(batch.size() <= RECORD_MAX && batch.truncated() > 100, "{}", batch.truncated());
+    batch.record(Stamp::default(), 1);
+    batch.discard_record();
+    assert_eq!(Records::<HighRes>::packed(batch.packed()).filter(Result::is_ok).count(), 1);
+}

@@ -146,7 +146,10 @@ impl Records {
     #[cold]
     fn source_message(&mut self, event: &Event<'_>, stamp: Stamp, peer: &mut Peer) {
         let text = message(event.event_type, event.payload, RECORD_MESSAGE);
-        peer.error(&text);
+        // The log has no texts of programs.
+        peer.error(
+            "an EventSource reports an error of its own: the records of the session have it",
+        );
         self.session_report(stamp, &text, peer);
     }
 

@@ -244,7 +244,7 @@ impl CallRecords {
                     let pmid = headers.pmid(id);
                     put_text(pmid, of.utf8(&mut headers.room, value), batch);
                 }
-                ParamRole::Own(_) | ParamRole::KnownWord => {}
+                ParamRole::Own(_) | ParamRole::Unshown => {}
                 ParamRole::Other { .. } => others = true,
             }
         }

@@ -14,6 +14,9 @@ pub const PARAMETERS_MAX: usize = 32;
 /// Bytes of such a name, at most.
 pub const PARAMETER_NAME_MAX: usize = 100;
 
+/// Query strings have secrets: records have them if the configuration names them.
+const QUERY: &str = "web.query";
+
 /// How a record contains a parameter of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParamRole {
@@ -21,8 +24,8 @@ pub(crate) enum ParamRole {
     Own(ParamId),
     /// Within the event parameter `parameters`. `bare`: its name needs no quotes.
     Other { bare: bool },
-    /// Not at all: it is a known word.
-    KnownWord,
+    /// Not at all: it is a known word, or has secrets.
+    Unshown,
 }
 
 /// The event parameters that a record has already.
@@ -98,6 +101,9 @@ impl ParamRoles {
     }
 
     fn decide(&self, word: &str) -> ParamRole {
+        if word == QUERY && !self.own.iter().any(|own| own == word) {
+            return ParamRole::Unshown;
+        }
         if let Some((_, item)) = KNOWN.iter().find(|(known, _)| *known == word) {
             return ParamRole::Own(ParamId::Item(*item));
         }
@@ -105,7 +111,7 @@ impl ParamRoles {
             return ParamRole::Own(ParamId::Slot(slot));
         }
         if KnownWord::ALL.iter().any(|(_, known)| *known == word) {
-            ParamRole::KnownWord
+            ParamRole::Unshown
         } else {
             ParamRole::Other { bare: is_bare(word.as_bytes()) }
         }

@@ -57,7 +57,7 @@ fn tell(
         for (id, value) in of.params() {
             match roles.role(id, words) {
                 ParamRole::Own(id) if reported.add(id) => to.text(id, value),
-                ParamRole::Own(_) | ParamRole::KnownWord => {}
+                ParamRole::Own(_) | ParamRole::Unshown => {}
                 ParamRole::Other { .. } => {
                     let name =
                         words.get(id).map_or_else(|| nameless(id), |word| (**word).to_owned());

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sources::profiler::metrics::{P_DURATION, P_URL};
+use crate::sources::profiler::metrics::{P_DURATION, P_QUERY, P_URL};
 
 #[test]
 fn who_has_a_parameter_of_its_own() {
@@ -7,13 +7,16 @@ fn who_has_a_parameter_of_its_own() {
     let url = ParamRole::Own(ParamId::Item(P_URL));
     for (word, role) in [
         ("web.url", url),
-        ("call.red", ParamRole::KnownWord),
+        ("call.red", ParamRole::Unshown),
+        ("web.query", ParamRole::Unshown),
         ("user", ParamRole::Own(ParamId::Slot(1))),
         ("node.name", ParamRole::Other { bare: true }),
         ("node name", ParamRole::Other { bare: false }),
     ] {
         assert_eq!(roles.decide(word), role);
     }
+    let asked = ParamRoles::new(["web.query".to_owned()].into());
+    assert_eq!(asked.decide("web.query"), ParamRole::Own(ParamId::Item(P_QUERY)));
     let mut reported = Reported::default();
     assert!(
         reported.add(ParamId::Item(P_DURATION))
