@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use pmdaapm::contract::Recorded;
 use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
 use pmdaapm::model::{Now, SourceId};
-use pmdaapm::net::{HttpLimits, HttpListen, Peers, Supervisor};
+use pmdaapm::net::{HttpLimits, HttpListen, Peers, Place, Supervisor};
 use pmdaapm::sources::Source;
 use pmdaapm::sources::catalogue;
 use pmdaapm::sources::zorka::collector::Collector;
@@ -112,7 +112,7 @@ static LISTENING: LazyLock<Listening> = LazyLock::new(|| {
         let address = free.local_addr().unwrap();
         drop(free);
         supervisor.net().listen_http(HttpListen {
-            address,
+            places: vec![Place::Plain(address)],
             peers: Peers::new(&store, SourceId::new(0), "fuzz"),
             service: service.clone(),
             limits: HttpLimits { head: HEAD, body: BODY, dropped: 1024, ..HttpLimits::default() },
