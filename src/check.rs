@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 #[cfg(feature = "agent")]
 use crate::config::TlsKeys;
+use crate::config::units::Listening;
 use crate::config::{Loaded, Sections as _};
 #[cfg(feature = "agent")]
 use crate::net::{Tls, TlsFiles};
@@ -13,11 +14,10 @@ use crate::sources::registry::Sections;
 /// The first two sources that listen at one address.
 #[must_use]
 pub fn clash(loaded: &Loaded<Sections>) -> Option<String> {
-    let lines = loaded.config.sources.describe();
-    let places: Vec<_> = lines.iter().filter_map(|line| place(line)).collect();
+    let places = loaded.config.sources.listens();
     places.iter().enumerate().find_map(|(n, (key, at))| {
         let (other, place) = places.iter().take(n).find(|(_, other)| is_taken(at, other))?;
-        Some(if place == at {
+        Some(if place.to_string() == at.to_string() {
             format!("{other} and {key} are both {at}")
         } else {
             format!("{other} is {place} and {key} is {at}: only one can be")
@@ -25,24 +25,12 @@ pub fn clash(loaded: &Loaded<Sections>) -> Option<String> {
     })
 }
 
-/// The key and the place of a line about where a source listens.
-fn place(line: &str) -> Option<(String, &str)> {
-    let of = |says: &str, key: &str| {
-        let (source, at) = line.split_once(says)?;
-        (at != "nowhere").then(|| (format!("{source}.{key}"), at))
-    };
-    of(": listens on ", "listen").or_else(|| of(": listens with TLS on ", "tls_listen"))
-}
-
 /// Listeners that others than this host's programs can reach and that are not encrypted, a line each.
 #[must_use]
 pub fn plain(sections: &Sections) -> Vec<String> {
-    let lines = sections.describe();
-    let places = lines.iter().filter_map(|line| place(line));
-    let open = places.filter(|(key, at)| {
-        let far = at.parse::<SocketAddr>().is_ok_and(|address| !address.ip().is_loopback());
-        far && !key.ends_with(".tls_listen")
-    });
+    let places = sections.listens().into_iter();
+    let open =
+        places.filter(|(_, at)| matches!(at, Listening::Plain(at) if !at.ip().is_loopback()));
     open.map(|(key, at)| {
         format!(
             "{key} = {at} is not encrypted: who is on the way can read and change what agents send \
@@ -59,11 +47,10 @@ pub fn plain(sections: &Sections) -> Vec<String> {
 #[cfg(feature = "agent")]
 pub fn tls(loaded: &Loaded<Sections>) -> Result<Option<(String, Vec<String>)>, String> {
     let keys = &loaded.config.tls;
-    let lines = loaded.config.sources.describe();
-    let mut needed = lines.iter().filter_map(|line| place(line)).map(|(key, _)| key);
-    match needed.find(|key| key.ends_with(".tls_listen")) {
+    let mut places = loaded.config.sources.listens().into_iter();
+    match places.find(|(_, at)| matches!(at, Listening::Tls(_))) {
         None if *keys == TlsKeys::default() => Ok(None),
-        Some(key) if *keys == TlsKeys::default() => {
+        Some((key, _)) if *keys == TlsKeys::default() => {
             Err(format!("{key} needs certificate and key in [tls]"))
         }
         _ => Tls::check(&files(keys)).map(Some),
@@ -80,11 +67,13 @@ pub fn files(keys: &TlsKeys) -> TlsFiles {
 
 /// Two places are one, or two addresses with one port of which one is a part of the other: `0.0.0.0` is every address
 /// of IPv4, `[::]` every address.
-fn is_taken(one: &str, other: &str) -> bool {
-    let (Ok(a), Ok(b)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
+fn is_taken(one: &Listening, other: &Listening) -> bool {
+    let (Listening::Plain(a) | Listening::Tls(a), Listening::Plain(b) | Listening::Tls(b)) =
+        (one, other)
+    else {
         return one == other;
     };
-    let has = |all: SocketAddr, part: SocketAddr| {
+    let has = |all: &SocketAddr, part: &SocketAddr| {
         all.ip().is_unspecified() && (all.is_ipv6() || part.is_ipv4())
     };
     a.port() == b.port() && (a.ip() == b.ip() || has(a, b) || has(b, a))
@@ -127,15 +116,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_places() {
-        assert_eq!(place("mono: listens on [::1]:1"), Some(("mono.listen".into(), "[::1]:1")));
-        let tls = place("zorka: listens with TLS on 0.0.0.0:2");
-        assert_eq!(tls, Some(("zorka.tls_listen".into(), "0.0.0.0:2")));
-        assert_eq!(place("mono: listens on nowhere"), None);
-        assert_eq!(place("zorka: admits agents from anywhere"), None);
-    }
-
-    #[test]
     fn places_of_which_one_is_a_part_of_the_other() {
         for (one, other, taken) in [
             ("127.0.0.1:1", "127.0.0.1:1", true),
@@ -151,11 +131,11 @@ mod tests {
             ("/run/s", "/run/s", true),
             ("/run/s", "0.0.0.0:1", false),
         ] {
-            assert_eq!(
-                (is_taken(one, other), is_taken(other, one)),
-                (taken, taken),
-                "{one} {other}"
-            );
+            let place =
+                |text: &str| text.parse().map_or(Listening::Socket(text.into()), Listening::Tls);
+            let (one, other) = (place(one), place(other));
+            let both = (is_taken(&one, &other), is_taken(&other, &one));
+            assert_eq!(both, (taken, taken), "{one} {other}");
         }
     }
 }

@@ -42,6 +42,7 @@ mod session;
 pub use config::Config;
 
 #[cfg(feature = "agent")]
+use crate::config::units::Listening;
 use crate::sources::{Context, Running};
 use crate::sources::{Source, SourceTable};
 
@@ -55,6 +56,10 @@ impl Source for Toy {
 
     fn describe(config: &Config) -> Vec<String> {
         config.describe()
+    }
+
+    fn listens(_: &Config) -> Vec<(&'static str, Listening)> {
+        Vec::new()
     }
 
     #[cfg(feature = "agent")]

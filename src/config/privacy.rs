@@ -22,7 +22,7 @@ crate::section! {
     /// `[labels]`
     Labels;
 
-    /// Instances of Mono have the label `command`, the start of their command line. `apm.mono.process.command` has it in any case.
+    /// Processes have the label `command`, the start of their command line, if their source tells it. `apm.SOURCE.process.command` has it in any case.
     command: bool = false, "false", "true or false";
 }
 

@@ -74,6 +74,20 @@ macro_rules! sources {
                 )*
                 lines
             }
+
+            /// Where all listen, by keys with the name of their section.
+            #[must_use]
+            pub fn listens(&self) -> Vec<(String, crate::config::units::Listening)> {
+                #[allow(unused_mut, reason = "there may be no source")]
+                let mut all = Vec::new();
+                $(
+                    $(#[$when])*
+                    for (key, place) in <$source as crate::sources::Source>::listens(&self.$name) {
+                        all.push((format!("{}.{key}", stringify!($name)), place));
+                    }
+                )*
+                all
+            }
         }
 
         /// All started sources.

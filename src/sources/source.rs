@@ -13,6 +13,7 @@ use super::SourceTable;
 #[cfg(feature = "agent")]
 use super::foreign::ForeignReaders;
 use crate::config::Section;
+use crate::config::units::Listening;
 #[cfg(feature = "agent")]
 use crate::host::Host;
 #[cfg(feature = "agent")]
@@ -30,6 +31,9 @@ pub trait Source {
     /// The effects of a configuration, for `--check`: one fact a line, without the source's name,
     /// for example `listens on 127.0.0.1:8888`.
     fn describe(config: &Self::Config) -> Vec<String>;
+
+    /// Where it listens, by keys of its section.
+    fn listens(config: &Self::Config) -> Vec<(&'static str, Listening)>;
 
     /// Starts the source's tasks and returns at once.
     ///

@@ -28,6 +28,7 @@ pub mod wire;
 pub use config::Config;
 
 use crate::catalogue::Dynamic;
+use crate::config::units::Listening;
 use crate::model::MetricSpec;
 #[cfg(feature = "agent")]
 use crate::sources::{Context, Running};
@@ -64,6 +65,10 @@ impl Source for Dotnet {
 
     fn describe(config: &Config) -> Vec<String> {
         config.describe()
+    }
+
+    fn listens(config: &Config) -> Vec<(&'static str, Listening)> {
+        config.listen.iter().map(|path| ("listen", Listening::Socket(path.clone()))).collect()
     }
 
     #[cfg(feature = "agent")]

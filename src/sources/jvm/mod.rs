@@ -39,6 +39,7 @@ pub use config::Config;
 #[cfg(feature = "agent")]
 use super::{Context, Running};
 use super::{Source, SourceTable};
+use crate::config::units::Listening;
 
 /// Java virtual machines.
 pub struct Jvm;
@@ -64,6 +65,10 @@ impl Source for Jvm {
 
     fn describe(config: &Config) -> Vec<String> {
         config.describe()
+    }
+
+    fn listens(_: &Config) -> Vec<(&'static str, Listening)> {
+        Vec::new()
     }
 
     #[cfg(feature = "agent")]

@@ -61,6 +61,7 @@ pub use relay::{Collector, OwnViewers, Protocol, Reader};
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::Dynamic;
+use crate::config::units::Listening;
 use crate::model::Place;
 
 /// Viewer and controller of LTTng live sessions.
@@ -95,6 +96,10 @@ impl Source for Lttng {
 
     fn describe(config: &Config) -> Vec<String> {
         config.describe()
+    }
+
+    fn listens(_: &Config) -> Vec<(&'static str, Listening)> {
+        Vec::new()
     }
 
     #[cfg(feature = "agent")]

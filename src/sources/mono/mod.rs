@@ -69,6 +69,7 @@ pub use stream::Stream;
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::{Dynamic, Totals};
+use crate::config::units::{self, Listening};
 use crate::model::Place;
 use counters::spec;
 
@@ -109,6 +110,10 @@ impl Source for Mono {
 
     fn describe(config: &Config) -> Vec<String> {
         config.describe()
+    }
+
+    fn listens(config: &Config) -> Vec<(&'static str, Listening)> {
+        units::listening(config.listen, None)
     }
 
     #[cfg(feature = "agent")]

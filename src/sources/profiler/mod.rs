@@ -101,6 +101,7 @@ pub use wire::{
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::Dynamic;
+use crate::config::units::{self, Listening};
 use crate::model::Place;
 
 /// The collector of Java profiler agents.
@@ -150,6 +151,10 @@ impl Source for Profiler {
 
     fn describe(config: &Config) -> Vec<String> {
         config.describe()
+    }
+
+    fn listens(config: &Config) -> Vec<(&'static str, Listening)> {
+        units::listening(config.listen, config.tls_listen)
     }
 
     #[cfg(feature = "agent")]

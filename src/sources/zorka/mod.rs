@@ -40,6 +40,7 @@ pub use config::Config;
 #[cfg(feature = "agent")]
 use super::{Context, Running};
 use super::{Source, SourceTable};
+use crate::config::units::{self, Listening};
 
 /// The collector of Zorka agents.
 pub struct Zorka;
@@ -74,6 +75,10 @@ impl Source for Zorka {
 
     fn describe(config: &Config) -> Vec<String> {
         config.describe()
+    }
+
+    fn listens(config: &Config) -> Vec<(&'static str, Listening)> {
+        units::listening(config.listen, config.tls_listen)
     }
 
     #[cfg(feature = "agent")]
