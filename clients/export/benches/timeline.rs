@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read};
 use std::time::{Duration, Instant};
 
+use export::exporter::Exporter;
 use export::meaning::Pairs;
 use export::perfetto::Perfetto;
 use export::read::Lines;
-use export::sink::Sink;
 use export::timeline::Timeline;
 
 /// Makes lines while they are read.
@@ -80,7 +80,7 @@ fn run(name: &str, paired: bool) -> Result<(), Box<dyn std::error::Error>> {
     // The making of the lines is no part of it.
     let mut source = Source { left: RECORDS, paired, line: String::new(), at: 0 };
     let start = Instant::now();
-    io::copy(&mut source, &mut io::sink())?;
+    io::copy(&mut source, &mut io::exporter())?;
     let making = start.elapsed();
 
     let source = Source { left: RECORDS, paired, line: String::new(), at: 0 };

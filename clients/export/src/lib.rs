@@ -7,6 +7,7 @@ use std::io::Write;
 
 pub mod chrome;
 pub mod command;
+pub mod exporter;
 mod http;
 pub mod meaning;
 pub mod model;
@@ -15,7 +16,6 @@ pub mod perfetto;
 pub mod profile;
 pub mod proto;
 pub mod read;
-pub mod sink;
 pub mod timeline;
 pub mod tree;
 

@@ -22,6 +22,8 @@ pub(super) struct Kept {
     trees: Vec<Record>,
     calls: Vec<Record>,
     stops: VecDeque<Record>,
+    /// Stops that had no room.
+    dropped: usize,
     /// When the first chosen call of a process began and the last one ended.
     times: HashMap<Box<str>, (i64, i64)>,
 }
@@ -37,6 +39,7 @@ impl Kept {
         if item.is_stop() || &*record.origin.kind == "contention" {
             if self.stops.len() == MOST_STOPS {
                 self.stops.pop_front();
+                self.dropped += 1;
             }
             self.stops.push_back(record);
             return None;
@@ -72,6 +75,12 @@ impl Kept {
         slow.append(&mut self.trees);
         if self.slowest.is_some() && slow.is_empty() {
             say("no trees of slow calls: pmdaapm makes them while somebody reads them");
+        }
+        if self.dropped > 0 {
+            let dropped = self.dropped;
+            say(&format!(
+                "the {dropped} oldest pauses and waits were not looked at: -S and -T choose a part"
+            ));
         }
         slow.iter().for_each(|record| self.chosen(record));
         let Self { times, stops, .. } = self;

@@ -1,11 +1,11 @@
 //! `pcp apm export`: from records to formats.
 
 mod choose;
+mod exporters;
 mod help;
 mod kept;
 mod options;
 mod profiles;
-mod sinks;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,14 +15,14 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::choose::Choose;
+use self::exporters::{Placed, each};
 use self::kept::Kept;
 use self::options::{Options, Said};
-use self::sinks::{Placed, each};
+use crate::exporter::Summary;
 use crate::meaning::{Item, Pairs};
 use crate::model::Record;
 use crate::read::{Counters, Lines, LinesError, Pcp, Sampled, Then, stopped};
 use crate::say;
-use crate::sink::Summary;
 
 /// Between two looks for records.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(e) => return fail(&format!("{e} (pcp apm export --help)"), 2),
     };
     let checked = profiles::check(&options)
-        .and_then(|()| if options.is_profile() { Ok(()) } else { sinks::check(&options) });
+        .and_then(|()| if options.is_profile() { Ok(()) } else { exporters::check(&options) });
     if let Err(e) = checked {
         return fail(&e, 2);
     }
@@ -78,7 +78,7 @@ fn fail(text: &str, status: u8) -> ExitCode {
 
 /// Records on their way.
 struct Flow {
-    sinks: Vec<Placed>,
+    exporters: Vec<Placed>,
     choose: Choose,
     kept: Option<Kept>,
     pairs: Pairs,
@@ -98,7 +98,7 @@ impl Flow {
         let live = options.follow || options.lines.as_deref() == Some("-");
         let waits = options.slowest.is_some() || options.trace.is_some() && !live;
         Ok(Self {
-            sinks: Vec::new(),
+            exporters: Vec::new(),
             choose: Choose::new(options.trace.as_deref(), options.service.as_deref(), options.all),
             kept: waits.then(|| Kept::new(options.slowest)),
             pairs: Pairs::default(),
@@ -110,7 +110,7 @@ impl Flow {
     fn run(mut self, options: &Options) -> Result<Summary, String> {
         let from = From::wait(options)?;
         let shift = if options.shift { now() - from.newest(options)? } else { 0 };
-        self.sinks = sinks::sinks(options, shift)?;
+        self.exporters = exporters::exporters(options, shift)?;
         let read = match from {
             From::Pcp(mut pcp) => self.pcp(&mut pcp, options),
             From::Lines(lines) => self.lines(lines),
@@ -157,14 +157,14 @@ impl Flow {
         Ok(())
     }
 
-    /// Gives values of metrics to all sinks.
+    /// Gives values of metrics to all exporters.
     fn counters(
         &mut self,
         read: impl FnOnce(&mut dyn FnMut(&Sampled<'_>)) -> Result<(), String>,
     ) -> Result<(), String> {
-        let (sinks, mut failed) = (&mut self.sinks, Ok(()));
+        let (exporters, mut failed) = (&mut self.exporters, Ok(()));
         read(&mut |value| {
-            each(sinks, &mut failed, |_, sink| sink.counter(value));
+            each(exporters, &mut failed, |_, exporter| exporter.counter(value));
         })?;
         failed
     }
@@ -205,15 +205,17 @@ impl Flow {
     }
 
     fn put(&mut self, record: Record, at: Instant) -> Result<(), String> {
-        let Self { sinks, pairs, .. } = self;
+        let Self { exporters, pairs, .. } = self;
         let mut failed = Ok(());
-        pairs.add(record, &mut |record| each(sinks, &mut failed, |_, sink| sink.add(&record, at)));
+        pairs.add(record, &mut |record| {
+            each(exporters, &mut failed, |_, exporter| exporter.add(&record, at))
+        });
         failed
     }
 
     /// Waits until all receivers take more.
     fn ready(&mut self) -> Result<(), String> {
-        while !self.sinks.iter().all(|(_, sink)| sink.is_ready()) && !stopped() {
+        while !self.exporters.iter().all(|(_, exporter)| exporter.is_ready()) && !stopped() {
             if self.live {
                 self.tick()?;
             }
@@ -224,7 +226,7 @@ impl Flow {
 
     fn tick(&mut self) -> Result<(), String> {
         let (now, mut failed) = (Instant::now(), Ok(()));
-        each(&mut self.sinks, &mut failed, |_, sink| sink.tick(now));
+        each(&mut self.exporters, &mut failed, |_, exporter| exporter.tick(now));
         failed
     }
 
@@ -232,11 +234,13 @@ impl Flow {
         let at = Instant::now();
         let mut waited = self.kept.take().map(Kept::finish).into_iter().flatten();
         let mut failed = waited.try_for_each(|record| self.put(record, at));
-        let Self { sinks, pairs, .. } = self;
-        pairs.finish(&mut |record| each(sinks, &mut failed, |_, sink| sink.add(&record, at)));
+        let Self { exporters, pairs, .. } = self;
+        pairs.finish(&mut |record| {
+            each(exporters, &mut failed, |_, exporter| exporter.add(&record, at))
+        });
         let (mut all, missed) = (Summary::default(), self.missed);
-        each(sinks, &mut failed, |place, sink| {
-            let one = sink.finish()?;
+        each(exporters, &mut failed, |place, exporter| {
+            let one = exporter.finish()?;
             let Summary { sent, rejected } = one;
             say(&format!("{place}: {sent} sent, {rejected} rejected; {missed} records missed"));
             all += one;
@@ -319,12 +323,12 @@ mod tests {
     use std::sync::mpsc::Sender;
 
     use super::*;
-    use crate::sink::Sink;
+    use crate::exporter::Exporter;
 
     /// Says when it is told to write what has waited.
     struct Told(Sender<()>, bool);
 
-    impl Sink for Told {
+    impl Exporter for Told {
         fn add(&mut self, _: &Record, _: Instant) -> io::Result<()> {
             self.1 = true;
             Ok(())
@@ -347,7 +351,7 @@ mod tests {
         let options = Options { lines: Some("-".into()), ..Options::default() };
         let mut flow = Flow::new(&options).expect("a flow");
         let (told, tells) = std::sync::mpsc::channel();
-        flow.sinks.push(("a".into(), Box::new(Told(told, false))));
+        flow.exporters.push(("a".into(), Box::new(Told(told, false))));
         let line = r#"{"time":"2026-11-23T16:50:13Z","source":"jvm","kind":"gc","instance":"a"}"#;
         let mut first = Lines::new(line.as_bytes(), "here").next();
         // The second line comes when the first has gone out; else never.

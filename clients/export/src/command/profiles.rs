@@ -3,15 +3,15 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::exporters::{create, plain};
 use super::options::{Options, is_url};
-use super::sinks::{create, plain};
 use super::{open, rest};
+use crate::exporter::{Exporter, Summary};
 use crate::meaning::Service;
 use crate::model::Record;
 use crate::profile::{Folded, Profile, Push, Stacktraces, folded, pprof, speedscope};
 use crate::read::stopped;
 use crate::say;
-use crate::sink::{Sink, Summary};
 use crate::tree::Tree;
 
 /// Live: the time of a profile, as `pcp apm stacks` has it.
@@ -113,7 +113,7 @@ impl Trees {
     }
 }
 
-impl Sink for Trees {
+impl Exporter for Trees {
     fn add(&mut self, record: &Record, _now: Instant) -> io::Result<()> {
         let Some(tree) = Tree::of(record) else { return Ok(()) };
         let source = &record.origin.source;

@@ -6,9 +6,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::exporter::{Exporter, Summary};
 use crate::meaning::{Attribute, Attributes, Identity, Ids, Item, Role, SpanId};
 use crate::model::Record;
-use crate::sink::{Sink, Summary};
 use crate::tree::{Node, Tree};
 
 use super::batch::{Batch, Form};
@@ -207,7 +207,7 @@ fn message<'a>(attributes: &Attributes<'a>) -> Cow<'a, str> {
     }
 }
 
-impl Sink for Otlp {
+impl Exporter for Otlp {
     fn add(&mut self, record: &Record, now: Instant) -> io::Result<()> {
         let item = Item::new(record);
         let identity = self.ids.of(&item);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use flate2::{Compression, write::GzEncoder};
 
+use crate::exporter::Summary;
 use crate::say;
-use crate::sink::Summary;
 
 use super::answer::Verdict;
 use super::batch::{Batch, Form};
@@ -280,7 +280,7 @@ mod tests {
     use super::super::endpoint::Said;
     use super::super::tests::record;
     use super::*;
-    use crate::sink::Sink;
+    use crate::exporter::Exporter;
 
     /// What is noted after a receiver has answered a call and its tree so.
     fn noted(status: u16) -> usize {

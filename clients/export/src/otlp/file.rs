@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use crate::sink::Summary;
+use crate::exporter::Summary;
 
 use super::batch::{Batch, Form};
 use super::build::{Choice, Otlp, Target};

@@ -11,9 +11,9 @@ use serde_json::Value as Json;
 use super::between::mark;
 use super::hold::PATIENCE;
 use super::{Choice, Layout, Otlp};
+use crate::exporter::Exporter;
 use crate::meaning::{Item, SpanId};
 use crate::model::{Flags, Instance, Origin, Record, Value};
-use crate::sink::Sink;
 
 /// A file in memory.
 #[derive(Clone, Default)]

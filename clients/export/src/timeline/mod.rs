@@ -15,10 +15,10 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::time::{Duration, Instant};
 
+use crate::exporter::{Exporter, Summary};
 use crate::meaning::{Attribute, Attributes, Identity, Ids, Item, SpanId, TraceId};
 use crate::model::{Record, Value};
 use crate::read::Sampled;
-use crate::sink::{Sink, Summary};
 use crate::tree::{self, Tree};
 
 use held::{Held, Slice};
@@ -270,7 +270,7 @@ impl<F: Format> Timeline<F> {
     }
 }
 
-impl<F: Format> Sink for Timeline<F> {
+impl<F: Format> Exporter for Timeline<F> {
     fn add(&mut self, record: &Record, _now: Instant) -> io::Result<()> {
         self.record(record)
     }

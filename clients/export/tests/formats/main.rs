@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use export::chrome::Chrome;
+use export::exporter::{Exporter, Summary};
 use export::meaning::Pairs;
 use export::perfetto::Perfetto;
 use export::read::{Lines, Sampled};
-use export::sink::{Sink, Summary};
 use export::timeline::{Format, Number, Timeline};
 use serde_json::Value as Json;
 

@@ -24,7 +24,7 @@ impl AddAssign for Summary {
 }
 
 /// A format with its place. Records come in the order of their arrival, which is not always that of time.
-pub trait Sink {
+pub trait Exporter {
     /// Takes a record. It may be held, never without a limit.
     ///
     /// # Errors

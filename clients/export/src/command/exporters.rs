@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use super::options::{Options, is_url};
 use super::profiles::Trees;
 use crate::chrome::Chrome;
+use crate::exporter::Exporter;
 use crate::meaning::{Ids, without_user};
 use crate::otlp::{Choice, Endpoint, Journal, Layout, Otlp, Patience, Said};
 use crate::perfetto::Perfetto;
-use crate::sink::Sink;
 use crate::timeline::Timeline;
 
 /// A format, and its place as it was asked for.
-pub(super) type Placed = (String, Box<dyn Sink>);
+pub(super) type Placed = (String, Box<dyn Exporter>);
 
-/// All sinks. `shift`: ns that are added to all times.
-pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Placed>, String> {
+/// All exporters. `shift`: ns that are added to all times.
+pub(super) fn exporters(options: &Options, shift: i64) -> Result<Vec<Placed>, String> {
     let mut found: Vec<Placed> = Vec::new();
     let choice = Choice { all: options.all, shift };
     for place in targets(options) {
-        let sink = otlp(options, &place, choice)?;
+        let exporter = otlp(options, &place, choice)?;
         let shown = if place.is_empty() { "OTLP".to_owned() } else { without_user(&place) };
-        found.push((shown, Box::new(sink)));
+        found.push((shown, Box::new(exporter)));
     }
     for to in &options.perfetto {
         let file = create(to).map_err(|e| format!("{to}: {e}"))?;
@@ -39,14 +39,14 @@ pub(super) fn sinks(options: &Options, shift: i64) -> Result<Vec<Placed>, String
     Ok(found)
 }
 
-/// Has all sinks do something, also after one has failed. The first error is kept in `failed`.
+/// Has all exporters do something, also after one has failed. The first error is kept in `failed`.
 pub(super) fn each(
-    sinks: &mut [Placed],
+    exporters: &mut [Placed],
     failed: &mut Result<(), String>,
-    mut act: impl FnMut(&str, &mut dyn Sink) -> io::Result<()>,
+    mut act: impl FnMut(&str, &mut dyn Exporter) -> io::Result<()>,
 ) {
-    for (place, sink) in sinks {
-        if let Err(e) = act(place, sink.as_mut())
+    for (place, exporter) in exporters {
+        if let Err(e) = act(place, exporter.as_mut())
             && failed.is_ok()
         {
             *failed = Err(format!("{place}: {e}"));
@@ -146,13 +146,13 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::exporter::Summary;
     use crate::model::Record;
-    use crate::sink::Summary;
 
     /// It fails in its `finish`, or not; says that it was called.
     struct Odd(bool, std::rc::Rc<std::cell::Cell<u32>>);
 
-    impl Sink for Odd {
+    impl Exporter for Odd {
         fn add(&mut self, _: &Record, _: Instant) -> io::Result<()> {
             Ok(())
         }
@@ -170,12 +170,12 @@ mod tests {
     #[test]
     fn one_that_fails_does_not_stop_the_others() {
         let finished = std::rc::Rc::default();
-        let mut sinks: Vec<Placed> = Vec::new();
+        let mut exporters: Vec<Placed> = Vec::new();
         for (place, fails) in [("a", false), ("b", true), ("c", true), ("d", false)] {
-            sinks.push((place.into(), Box::new(Odd(fails, std::rc::Rc::clone(&finished)))));
+            exporters.push((place.into(), Box::new(Odd(fails, std::rc::Rc::clone(&finished)))));
         }
         let mut failed = Ok(());
-        each(&mut sinks, &mut failed, |_, sink| sink.finish().map(drop));
+        each(&mut exporters, &mut failed, |_, exporter| exporter.finish().map(drop));
         assert_eq!((finished.get(), failed), (4, Err("b: full".into())));
     }
 
@@ -187,8 +187,8 @@ mod tests {
             let otlp = otlp.iter().map(|url| (*url).to_owned()).collect();
             let state = Some(folder.join("state.a"));
             let options = Options { otlp, state, ..Options::default() };
-            for (_, mut sink) in sinks(&options, 0).expect("files") {
-                sink.finish().expect("nothing is sent");
+            for (_, mut exporter) in exporters(&options, 0).expect("files") {
+                exporter.finish().expect("nothing is sent");
             }
             let files = std::fs::read_dir(&folder).expect("the folder");
             let names = files.map(|file| file.expect("a file").file_name());
