@@ -32,8 +32,8 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
-use pmdaapm::model::Now;
-use pmdaapm::net::{HttpLimits, HttpListen, Peers, Place, Supervisor};
+use pmdaapm::model::{Listening, Now};
+use pmdaapm::net::{HttpLimits, HttpListen, Peers, Supervisor};
 use pmdaapm::sources::foreign::ForeignReaders;
 use pmdaapm::sources::zorka::{Config, Zorka};
 use pmdaapm::sources::{Context, Source};
@@ -113,7 +113,7 @@ fn collector(service: &str) -> Collector {
     let running = if service == "none" {
         let limits = HttpLimits::default();
         net.listen_http(HttpListen {
-            places: vec![Place::Plain(address)],
+            places: vec![Listening::Plain(address)],
             peers,
             service: Arc::new(Nothing),
             limits,

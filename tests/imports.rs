@@ -40,7 +40,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("sources::config", &["config", "contract", "model", "read", "sources"]),
     ("sources::io", &["clock", "config", "contract", "host", "model", "net", "sources", "store"]),
     // How a source is started, and the list of all sources.
-    ("sources::source", &["config", "host", "net", "sources"]),
+    ("sources::source", &["config", "host", "model", "net", "sources"]),
     (
         "sources::registry",
         &["catalogue", "config", "host", "model", "net", "sources", "store", "twins"],

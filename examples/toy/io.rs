@@ -9,8 +9,8 @@ use super::session::Toy;
 use crate::clock::now;
 use crate::contract::{Identity, Peer, PeerMaker};
 use crate::host::{self, Glance, Interest, Look, Named, Visit};
-use crate::model::{Condition, Departure};
-use crate::net::{Caller, Listen, Place};
+use crate::model::{Condition, Departure, Listening};
+use crate::net::{Caller, Listen};
 use crate::sources::{Context, Running};
 
 pub(super) fn start(
@@ -30,7 +30,7 @@ pub(super) fn start(
         let factory = Arc::new(|caller: Caller| {
             Box::new(Toy::new(caller.address)) as Box<dyn crate::contract::Session>
         });
-        net.listen(Listen { place: Place::Plain(address), peers, factory, reset: false });
+        net.listen(Listen { place: Listening::Plain(address), peers, factory, reset: false });
     }
     Ok(Box::new(RunningToy(config)))
 }

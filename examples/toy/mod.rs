@@ -41,8 +41,8 @@ mod session;
 
 pub use config::Config;
 
+use crate::model::Listening;
 #[cfg(feature = "agent")]
-use crate::config::units::Listening;
 use crate::sources::{Context, Running};
 use crate::sources::{Source, SourceTable};
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use pmdaapm::contract::Recorded;
 use pmdaapm::contract::http::{Answer, ConnectionId, HttpService, Request};
-use pmdaapm::model::{Now, SourceId};
-use pmdaapm::net::{HttpLimits, HttpListen, Peers, Place, Supervisor};
+use pmdaapm::model::{Listening, Now, SourceId};
+use pmdaapm::net::{HttpLimits, HttpListen, Peers, Supervisor};
 use pmdaapm::sources::Source;
 use pmdaapm::sources::catalogue;
 use pmdaapm::sources::zorka::collector::Collector;
@@ -112,7 +112,7 @@ static LISTENING: LazyLock<Listening> = LazyLock::new(|| {
         let address = free.local_addr().unwrap();
         drop(free);
         supervisor.net().listen_http(HttpListen {
-            places: vec![Place::Plain(address)],
+            places: vec![Listening::Plain(address)],
             peers: Peers::new(&store, SourceId::new(0), "fuzz"),
             service: service.clone(),
             limits: HttpLimits { head: HEAD, body: BODY, dropped: 1024, ..HttpLimits::default() },

@@ -1,7 +1,6 @@
 //! Deserializers of values with units and bounds, for any section. The user sees their errors with
 //! line and column.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -153,37 +152,6 @@ pub fn listen<'de, D: Deserializer<'de>>(d: D) -> Result<Option<SocketAddr>, D::
         )
     };
     text.parse().map(Some).map_err(|_| D::Error::custom(help()))
-}
-
-/// Where something listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Listening {
-    /// At an address, without encryption.
-    Plain(SocketAddr),
-    /// At an address, with TLS.
-    Tls(SocketAddr),
-    /// At a socket of this host.
-    Socket(PathBuf),
-}
-
-impl fmt::Display for Listening {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(address) | Self::Tls(address) => address.fmt(f),
-            Self::Socket(path) => path.display().fmt(f),
-        }
-    }
-}
-
-/// The places of the keys `listen` and `tls_listen`.
-#[must_use]
-pub fn listening(
-    plain: Option<SocketAddr>,
-    tls: Option<SocketAddr>,
-) -> Vec<(&'static str, Listening)> {
-    let plain = plain.map(|at| ("listen", Listening::Plain(at)));
-    let tls = tls.map(|at| ("tls_listen", Listening::Tls(at)));
-    plain.into_iter().chain(tls).collect()
 }
 
 /// The line of `--check` for an address to listen on.

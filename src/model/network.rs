@@ -68,6 +68,32 @@ impl std::fmt::Display for Network {
     }
 }
 
+/// An address to listen on, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listening {
+    /// Without encryption.
+    Plain(SocketAddr),
+    /// With TLS.
+    Tls(SocketAddr),
+}
+
+impl Listening {
+    /// What the keys `listen` and `tls_listen` of a source say, with the key of each.
+    #[must_use]
+    pub fn of(plain: Option<SocketAddr>, tls: Option<SocketAddr>) -> Vec<(&'static str, Self)> {
+        let plain = plain.map(|at| ("listen", Self::Plain(at)));
+        plain.into_iter().chain(tls.map(|at| ("tls_listen", Self::Tls(at)))).collect()
+    }
+
+    /// Address and port.
+    #[must_use]
+    pub const fn address(self) -> SocketAddr {
+        match self {
+            Self::Plain(address) | Self::Tls(address) => address,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

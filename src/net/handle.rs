@@ -12,11 +12,12 @@ use tokio_util::task::TaskTracker;
 use super::connection_limit::ConnectionLimit;
 use super::guard::Guard;
 use super::http::{HttpListen, HttpServer};
-use super::listener::{Listener, Place, Serve, SharedThrottle};
+use super::listener::{Listener, Serve, SharedThrottle};
 use super::peers::Peers;
 use super::tail::{FileFactory, Tail};
 use super::tcp::Listen;
 use super::tls::Tls;
+use crate::model::Listening;
 use crate::store::LogThrottle;
 
 /// Sockets, files and tasks of sources. Everything started here ends with the PMDA.
@@ -51,10 +52,10 @@ impl Net {
         }
     }
 
-    fn start<S: Serve>(&self, place: Place, peers: Peers, serve: Arc<S>) {
+    fn start<S: Serve>(&self, place: Listening, peers: Peers, serve: Arc<S>) {
         let listener = Arc::new(Listener {
             address: place.address(),
-            tls: matches!(place, Place::Tls(_)).then(|| Arc::clone(&self.tls)),
+            tls: matches!(place, Listening::Tls(_)).then(|| Arc::clone(&self.tls)),
             peers,
             serve,
             limit: Arc::clone(&self.limit),

@@ -30,30 +30,6 @@ const BACKLOG_MAX: &str = "/proc/sys/net/core/somaxconn";
 /// Pause after a failed accept (too many open files, say).
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// An address to listen on, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Without encryption.
-    Plain(SocketAddr),
-    /// With TLS.
-    Tls(SocketAddr),
-}
-
-impl Place {
-    /// The places of a source that listens plainly, with TLS, both, or not at all.
-    pub fn of(plain: Option<SocketAddr>, tls: Option<SocketAddr>) -> impl Iterator<Item = Self> {
-        plain.map(Self::Plain).into_iter().chain(tls.map(Self::Tls))
-    }
-
-    /// Address and port.
-    #[must_use]
-    pub const fn address(self) -> SocketAddr {
-        match self {
-            Self::Plain(address) | Self::Tls(address) => address,
-        }
-    }
-}
-
 /// A connection that was accepted.
 pub(super) struct Accepted<'a, W> {
     pub(super) stream: W,

@@ -19,7 +19,6 @@ mod turns;
 
 pub use handle::Net;
 pub use http::{HttpLimits, HttpListen};
-pub use listener::Place;
 pub use peers::Peers;
 pub use supervisor::{Signal, Supervisor};
 pub use tail::FileFactory;

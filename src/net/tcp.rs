@@ -9,10 +9,11 @@ use tokio::sync::Notify;
 
 use super::driver::Driver;
 use super::ledger::Ledger;
-use super::listener::{Accepted, Place, Serve};
+use super::listener::{Accepted, Serve};
 use super::peers::Peers;
 use super::tls::Wire;
 use crate::contract::Session;
+use crate::model::Listening;
 use crate::store::RequestQueue;
 
 /// A new connection.
@@ -32,7 +33,7 @@ pub type SessionFactory = Arc<dyn Fn(Caller) -> Box<dyn Session> + Send + Sync>;
 #[derive(Clone)]
 pub struct Listen {
     /// Address and port.
-    pub place: Place,
+    pub place: Listening,
     /// Where the peers are registered.
     pub peers: Peers,
     /// Makes the sessions.

@@ -77,7 +77,7 @@ macro_rules! sources {
 
             /// Where all listen, by keys with the name of their section.
             #[must_use]
-            pub fn listens(&self) -> Vec<(String, crate::config::units::Listening)> {
+            pub fn listens(&self) -> Vec<(String, crate::model::Listening)> {
                 #[allow(unused_mut, reason = "there may be no source")]
                 let mut all = Vec::new();
                 $(

@@ -13,9 +13,9 @@ use super::SourceTable;
 #[cfg(feature = "agent")]
 use super::foreign::ForeignReaders;
 use crate::config::Section;
-use crate::config::units::Listening;
 #[cfg(feature = "agent")]
 use crate::host::Host;
+use crate::model::Listening;
 #[cfg(feature = "agent")]
 use crate::net::{Net, Peers};
 
@@ -32,7 +32,7 @@ pub trait Source {
     /// for example `listens on 127.0.0.1:8888`.
     fn describe(config: &Self::Config) -> Vec<String>;
 
-    /// Where it listens, by keys of its section.
+    /// The addresses that it listens on, by keys of its section.
     fn listens(config: &Self::Config) -> Vec<(&'static str, Listening)>;
 
     /// Starts the source's tasks and returns at once.

@@ -80,7 +80,7 @@ fn run(name: &str, paired: bool) -> Result<(), Box<dyn std::error::Error>> {
     // The making of the lines is no part of it.
     let mut source = Source { left: RECORDS, paired, line: String::new(), at: 0 };
     let start = Instant::now();
-    io::copy(&mut source, &mut io::exporter())?;
+    io::copy(&mut source, &mut io::sink())?;
     let making = start.elapsed();
 
     let source = Source { left: RECORDS, paired, line: String::new(), at: 0 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::http::HttpService;
-use crate::net::listener::Place;
+use crate::model::Listening;
 use crate::net::peers::Peers;
 
 /// Limits of a request. All are checked before memory is allocated.
@@ -48,7 +48,7 @@ impl Default for HttpLimits {
 #[derive(Clone)]
 pub struct HttpListen {
     /// Addresses and ports.
-    pub places: Vec<Place>,
+    pub places: Vec<Listening>,
     /// Where the peers are registered.
     pub peers: Peers,
     /// Answers the requests.

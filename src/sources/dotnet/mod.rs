@@ -28,8 +28,7 @@ pub mod wire;
 pub use config::Config;
 
 use crate::catalogue::Dynamic;
-use crate::config::units::Listening;
-use crate::model::MetricSpec;
+use crate::model::{Listening, MetricSpec};
 #[cfg(feature = "agent")]
 use crate::sources::{Context, Running};
 use crate::sources::{Source, SourceTable};
@@ -67,8 +66,8 @@ impl Source for Dotnet {
         config.describe()
     }
 
-    fn listens(config: &Config) -> Vec<(&'static str, Listening)> {
-        config.listen.iter().map(|path| ("listen", Listening::Socket(path.clone()))).collect()
+    fn listens(_: &Config) -> Vec<(&'static str, Listening)> {
+        Vec::new()
     }
 
     #[cfg(feature = "agent")]

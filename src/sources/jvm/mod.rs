@@ -39,7 +39,7 @@ pub use config::Config;
 #[cfg(feature = "agent")]
 use super::{Context, Running};
 use super::{Source, SourceTable};
-use crate::config::units::Listening;
+use crate::model::Listening;
 
 /// Java virtual machines.
 pub struct Jvm;

@@ -61,8 +61,7 @@ pub use relay::{Collector, OwnViewers, Protocol, Reader};
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::Dynamic;
-use crate::config::units::Listening;
-use crate::model::Place;
+use crate::model::{Listening, Place};
 
 /// Viewer and controller of LTTng live sessions.
 pub struct Lttng;

@@ -69,8 +69,7 @@ pub use stream::Stream;
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::{Dynamic, Totals};
-use crate::config::units::{self, Listening};
-use crate::model::Place;
+use crate::model::{Listening, Place};
 use counters::spec;
 
 /// The Mono counters inspector.
@@ -113,7 +112,7 @@ impl Source for Mono {
     }
 
     fn listens(config: &Config) -> Vec<(&'static str, Listening)> {
-        units::listening(config.listen, None)
+        Listening::of(config.listen, None)
     }
 
     #[cfg(feature = "agent")]

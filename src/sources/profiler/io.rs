@@ -1,10 +1,11 @@
 //! Connects the collector to the outside: a TCP listener.
 
+use crate::model::Listening;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::{AgentSession, Config, Options, Settings, SharedState};
-use crate::net::{Caller, Listen, Peers, Place, SessionFactory};
+use crate::net::{Caller, Listen, Peers, SessionFactory};
 use crate::sources::{Context, Running};
 
 /// Options for new sessions; a reload replaces them.
@@ -22,7 +23,7 @@ pub(super) fn start(
     let dictionary = usize::try_from(config.dictionary).unwrap_or(usize::MAX);
     let shared = Arc::new(SharedState::within(dictionary, peers.memory()));
     shared.set_trees(peers.limits().trees);
-    for place in Place::of(config.listen, config.tls_listen) {
+    for (_, place) in Listening::of(config.listen, config.tls_listen) {
         let factory = sessions(&options, &shared);
         // Reset, because an agent treats the plain end of a connection as a pause.
         net.listen(Listen { place, peers: peers.clone(), factory, reset: true });

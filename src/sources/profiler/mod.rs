@@ -101,8 +101,7 @@ pub use wire::{
 use super::{Context, Running};
 use super::{Source, SourceTable};
 use crate::catalogue::Dynamic;
-use crate::config::units::{self, Listening};
-use crate::model::Place;
+use crate::model::{Listening, Place};
 
 /// The collector of Java profiler agents.
 pub struct Profiler;
@@ -154,7 +153,7 @@ impl Source for Profiler {
     }
 
     fn listens(config: &Config) -> Vec<(&'static str, Listening)> {
-        units::listening(config.listen, config.tls_listen)
+        Listening::of(config.listen, config.tls_listen)
     }
 
     #[cfg(feature = "agent")]

@@ -1,5 +1,6 @@
 //! Connects the collector to the outside: an HTTP listener, and the file of registered agents.
 
+use crate::model::Listening;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::collector::Collector;
 use super::{Config, limits};
-use crate::net::{HttpLimits, HttpListen, Peers, Place, state_file};
+use crate::net::{HttpLimits, HttpListen, Peers, state_file};
 use crate::sources::{Context, Running};
 
 /// The registered agents, in the state directory: agents before 1.90.7 keep the ids that they got,
@@ -32,7 +33,8 @@ pub(super) fn start(
     let (collector, may_save) = collector(&config, &peers, &path);
     let collector = Arc::new(collector.known_as(own_names()));
     collector.set_trees(peers.limits().trees);
-    let places: Vec<_> = Place::of(config.listen, config.tls_listen).collect();
+    let places = Listening::of(config.listen, config.tls_listen);
+    let places: Vec<_> = places.into_iter().map(|(_, place)| place).collect();
     if !places.is_empty() {
         let service = Arc::clone(&collector);
         net.listen_http(HttpListen {

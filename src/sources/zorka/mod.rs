@@ -40,7 +40,7 @@ pub use config::Config;
 #[cfg(feature = "agent")]
 use super::{Context, Running};
 use super::{Source, SourceTable};
-use crate::config::units::{self, Listening};
+use crate::model::Listening;
 
 /// The collector of Zorka agents.
 pub struct Zorka;
@@ -78,7 +78,7 @@ impl Source for Zorka {
     }
 
     fn listens(config: &Config) -> Vec<(&'static str, Listening)> {
-        units::listening(config.listen, config.tls_listen)
+        Listening::of(config.listen, config.tls_listen)
     }
 
     #[cfg(feature = "agent")]

@@ -7,6 +7,7 @@ mod proc;
 #[cfg(fuzzing)]
 pub(super) use area::mapping;
 
+use crate::model::Listening;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -22,7 +23,7 @@ use super::front::Front;
 use super::process::{Joining, Processes, Via};
 use crate::clock::nanoseconds;
 use crate::contract::Control;
-use crate::net::{Caller, FileFactory, Listen, Peers, Place, SessionFactory, is_local};
+use crate::net::{Caller, FileFactory, Listen, Peers, SessionFactory, is_local};
 use crate::sources::{Context, Running};
 
 /// Settings for new sessions; a reload replaces them.
@@ -44,7 +45,7 @@ pub(super) fn start(
     if let Some(address) = config.listen {
         let factory = sessions(&shared, &processes);
         net.listen(Listen {
-            place: Place::Plain(address),
+            place: Listening::Plain(address),
             peers: peers.clone(),
             factory,
             reset: false,
