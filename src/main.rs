@@ -2,7 +2,9 @@
 
 use std::process::exit;
 
+use pmdaapm::host::opener;
 use pmdaapm::net::guard;
+use pmdaapm::sources::registry::OPENED;
 use pmdaapm::{daemon, options};
 
 /// The heap of all that is Rust. libpcp has the C library's.
@@ -13,6 +15,12 @@ static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() {
     if std::env::args_os().nth(1).is_some_and(|first| first == guard::ARGUMENT) {
         exit(guard::main());
+    }
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    if let [first, rest @ ..] = &words[..]
+        && first == opener::ARGUMENT
+    {
+        exit(opener::main(rest, OPENED));
     }
     match options::parse(std::env::args_os()) {
         Ok((agent, options)) => exit(daemon::main(agent, &options)),

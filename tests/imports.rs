@@ -34,7 +34,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("config", &["model", "read", "store"]),
     ("generate", &["catalogue", "model"]),
     ("clock", &["model"]),
-    ("host", &["clock"]),
+    ("host", &["clock", "model"]),
     ("net", &["clock", "contract", "model", "read", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
     ("sources::config", &["config", "contract", "model", "read", "sources"]),

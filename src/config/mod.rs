@@ -5,6 +5,7 @@
 
 mod access;
 mod limits;
+mod opener;
 mod privacy;
 mod reference;
 mod section;
@@ -20,6 +21,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess};
 
 pub use self::access::{Access, AllowKeys, Events, Pmproxy};
 pub use self::limits::{LimitKeys, Log};
+pub use self::opener::OpenerKeys;
 pub use self::privacy::{Labels, RedactKeys};
 pub use self::reference::reference;
 pub use self::section::{Key, Section};
@@ -81,6 +83,8 @@ pub struct Config<S> {
     pub redact: RedactKeys,
     /// `[labels]`
     pub labels: Labels,
+    /// `[opener]`
+    pub opener: OpenerKeys,
     /// `[limits]`
     pub limits: LimitKeys,
     /// `[log]`
@@ -97,6 +101,7 @@ impl<S: Sections> Default for Config<S> {
             access: Access::default(),
             redact: RedactKeys::default(),
             labels: Labels::default(),
+            opener: OpenerKeys::default(),
             limits: LimitKeys::default(),
             log: Log::default(),
         }
@@ -105,7 +110,8 @@ impl<S: Sections> Default for Config<S> {
 
 impl<S: Sections> Table for Config<S> {
     fn keys(&self) -> Vec<&'static str> {
-        let own = ["events", "trees", "tls", "access", "redact", "labels", "limits", "log"];
+        let own =
+            ["events", "trees", "tls", "access", "redact", "labels", "opener", "limits", "log"];
         S::NAMES.iter().copied().chain(own).collect()
     }
 
@@ -117,6 +123,7 @@ impl<S: Sections> Table for Config<S> {
             "access" => self.access = map.next_value_seed(Over(Access::default()))?,
             "redact" => self.redact = map.next_value()?,
             "labels" => self.labels = map.next_value()?,
+            "opener" => self.opener = map.next_value()?,
             "limits" => self.limits = map.next_value()?,
             "log" => self.log = map.next_value()?,
             source => self.sources.read(source, map)?,
@@ -186,8 +193,10 @@ impl<S: Sections> Config<S> {
     /// Changed keys outside the sources' sections that need a restart of the PMDA to take effect.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Vec<&'static str> {
+        let opener = ("opener.enabled", self.opener != new.opener);
         let (old, new) = (&self.limits, &new.limits);
         let keys = [
+            opener,
             ("limits.connections", old.connections != new.connections),
             ("limits.pending", old.pending != new.pending),
         ];

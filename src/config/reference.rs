@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::Sections;
 use super::access::{Access, AllowKeys, Events};
 use super::limits::{LimitKeys, Log};
+use super::opener::OpenerKeys;
 use super::privacy::{Labels, RedactKeys};
 use super::section::{Key, Section};
 use super::tls::TlsKeys;
@@ -54,6 +55,8 @@ pub fn reference<S: Sections>() -> String {
                they change stays as it is.\n\n";
     section(&mut out, "[redact]", own, &[RedactKeys::KEYS]);
     section(&mut out, "[labels]", "Labels that can have secrets.\n\n", &[Labels::KEYS]);
+    let own = "The process that opens files of other users' processes ([security.md](security.md#the-opener)).\n\n";
+    section(&mut out, "[opener]", own, &[OpenerKeys::KEYS]);
     section(&mut out, "[limits]", "Bounds on what peers can cause.\n\n", &[LimitKeys::KEYS]);
     section(&mut out, "[log]", "", &[Log::KEYS]);
     out

@@ -78,7 +78,7 @@ impl Supervisor {
     /// From now on connections that programs wait for are ended if the PMDA stands still.
     pub fn guard(&self) {
         let guard = Arc::clone(&self.net.guard);
-        guard.arm(|socket| process::start_again(guard::ARGUMENT, socket).map(Some));
+        guard.arm(|socket| process::start_again([guard::ARGUMENT], socket).map(Some));
         self.runtime.spawn(async move {
             loop {
                 sleep(guard::BEAT).await;
