@@ -4,7 +4,7 @@ use std::process::exit;
 
 use pmdaapm::host::opener;
 use pmdaapm::net::guard;
-use pmdaapm::sources::registry::OPENED;
+use pmdaapm::sources::registry::{OPENED, errands};
 use pmdaapm::{daemon, options};
 
 /// The heap of all that is Rust. libpcp has the C library's.
@@ -20,7 +20,7 @@ fn main() {
     if let [first, rest @ ..] = &words[..]
         && first == opener::ARGUMENT
     {
-        exit(opener::main(rest, OPENED));
+        exit(opener::main(rest, OPENED, &errands()));
     }
     match options::parse(std::env::args_os()) {
         Ok((agent, options)) => exit(daemon::main(agent, &options)),

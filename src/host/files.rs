@@ -65,6 +65,12 @@ impl ProcFs {
         Self { opener, ..self }
     }
 
+    /// What opens files that this user may not open.
+    #[must_use]
+    pub const fn opener(&self) -> Option<&Arc<Opener>> {
+        self.opener.as_ref()
+    }
+
     /// The ids of all processes and the inodes of their folders.
     ///
     /// # Errors

@@ -65,12 +65,18 @@ pub struct Grants {
     pub memory: bool,
     /// It connects to sockets of processes.
     pub connect: bool,
+    /// It starts processes that become another user.
+    pub others: bool,
 }
 
 impl Grants {
     /// What one of both grants.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
-        Self { memory: self.memory | other.memory, connect: self.connect | other.connect }
+        Self {
+            memory: self.memory | other.memory,
+            connect: self.connect | other.connect,
+            others: self.others | other.others,
+        }
     }
 }

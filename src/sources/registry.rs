@@ -12,7 +12,7 @@ use crate::config;
 #[cfg(feature = "agent")]
 use crate::host::Host;
 #[cfg(feature = "agent")]
-use crate::host::opener::{Names, Opener};
+use crate::host::opener::{Errand, Names, Opener};
 use crate::model::Grants;
 #[cfg(feature = "agent")]
 use crate::model::SourceId;
@@ -104,6 +104,14 @@ macro_rules! sources {
         #[cfg(feature = "agent")]
         pub const OPENED: Names =
             Names(&[$($(#[$when])* <$source as crate::sources::Source>::OPENED),*]);
+
+        /// What sources have done in processes of their own.
+        #[cfg(feature = "agent")]
+        #[must_use]
+        pub fn errands() -> Vec<Errand> {
+            let all = [$($(#[$when])* <$source as crate::sources::Source>::ERRAND),*];
+            all.into_iter().flatten().collect()
+        }
 
         /// All started sources.
         #[cfg(feature = "agent")]

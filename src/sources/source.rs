@@ -15,6 +15,8 @@ use super::foreign::ForeignReaders;
 use crate::config::Section;
 #[cfg(feature = "agent")]
 use crate::host::Host;
+#[cfg(feature = "agent")]
+use crate::host::opener::Errand;
 use crate::model::{Grants, Listening};
 #[cfg(feature = "agent")]
 use crate::net::{Net, Peers};
@@ -44,6 +46,10 @@ pub trait Source {
     fn grants(_config: &Self::Config) -> Grants {
         Grants::default()
     }
+
+    /// What it has done in a process of its own.
+    #[cfg(feature = "agent")]
+    const ERRAND: Option<Errand> = None;
 
     /// Starts the source's tasks and returns at once.
     ///

@@ -48,15 +48,26 @@ const LINE: Duration = Duration::from_secs(60);
 
 const MEMORY: &str = "memory";
 const CONNECT: &str = "connect";
+const BECOME: &str = "become";
 
 /// What the arguments of the opener grant.
 fn granted(words: &[String]) -> Grants {
     let has = |word: &str| words.iter().any(|given| given == word);
-    Grants { memory: has(MEMORY), connect: has(CONNECT) }
+    Grants { memory: has(MEMORY), connect: has(CONNECT), others: has(BECOME) }
 }
 
+/// What a source has done in a process of its own, which begins with the rights of the opener: its name, and what is
+/// run with a socket whose other end the PMDA has.
+pub type Errand = (&'static str, fn(OwnedFd));
+
+/// The message that brings the socket of a worker.
+const WORKER: &[u8] = b"opens";
+
 /// The PMDA's side.
-pub struct Opener(Mutex<State>);
+pub struct Opener {
+    grants: Grants,
+    state: Mutex<State>,
+}
 
 struct State {
     keeper: OwnedFd,
@@ -85,16 +96,34 @@ impl Opener {
             return Ok(None);
         }
         let (keeper, theirs) = pair()?;
-        let granted = [(grants.memory, MEMORY), (grants.connect, CONNECT)];
+        let granted = [(grants.memory, MEMORY), (grants.connect, CONNECT), (grants.others, BECOME)];
         let mut arguments = vec![ARGUMENT, user];
         arguments.extend(granted.into_iter().filter(|(is, _)| *is).map(|(_, word)| word));
         let child = start_again(arguments, theirs)?;
-        Ok(Some(Self::with(keeper, Some(child))))
+        Ok(Some(Self::with(keeper, Some(child), grants)))
     }
 
-    fn with(keeper: OwnedFd, child: Option<Child>) -> Self {
+    fn with(keeper: OwnedFd, child: Option<Child>, grants: Grants) -> Self {
         let (paused, said) = (HashMap::new(), None);
-        Self(Mutex::new(State { keeper, child, worker: None, over: false, paused, said }))
+        let state = State { keeper, child, worker: None, over: false, paused, said };
+        Self { grants, state: Mutex::new(state) }
+    }
+
+    /// What it was started with.
+    #[must_use]
+    pub const fn grants(&self) -> Grants {
+        self.grants
+    }
+
+    /// Starts an errand. Returns the PMDA's end of its socket, which closes when it could not be started.
+    ///
+    /// # Errors
+    /// The opener has ended, or does not answer.
+    pub fn send(&self, errand: &str) -> Result<OwnedFd, Errno> {
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        message::send(self.state().keeper.as_fd(), errand.as_bytes(), Some(&theirs))?;
+        Ok(ours)
     }
 
     /// Asks for a file of a process of this user.
@@ -104,7 +133,7 @@ impl Opener {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,7 +167,7 @@ impl State {
             Some(worker) => worker,
             None => {
                 let (ours, theirs) = pair()?;
-                if let Err(e) = message::send(self.keeper.as_fd(), b"w", Some(&theirs)) {
+                if let Err(e) = message::send(self.keeper.as_fd(), WORKER, Some(&theirs)) {
                     self.end();
                     return Err(e);
                 }

@@ -14,9 +14,14 @@ const READS: CapabilitySet = CapabilitySet::SYS_PTRACE
 /// To connect to a socket means to write to its file. Nothing else is ever written.
 const CONNECTS: CapabilitySet = CapabilitySet::DAC_OVERRIDE;
 
+/// To take the ids of a user.
+const BECOMES: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
+
 /// Those of these capabilities that this process has.
 fn wanted(grants: Grants) -> CapabilitySet {
-    let wanted = if grants.connect { READS | CONNECTS } else { READS };
+    let mut wanted = READS;
+    wanted.set(CONNECTS, grants.connect);
+    wanted.set(BECOMES, grants.others);
     capabilities(None).map_or(CapabilitySet::empty(), |own| own.permitted & wanted)
 }
 

@@ -33,7 +33,7 @@ fn with_keeper(start: impl Fn(OwnedFd) + Send + 'static) -> Opener {
             start(worker);
         }
     });
-    Opener::with(ours, None)
+    Opener::with(ours, None, Grants::default())
 }
 
 struct Scene {
@@ -111,7 +111,7 @@ fn files_of_proc_are_those_of_the_very_process() {
 #[test]
 fn memory_is_opened_where_it_is_granted() {
     let scene = Scene::new("memory");
-    let opener = opener(Grants { memory: true, connect: false });
+    let opener = opener(Grants { memory: true, ..Grants::default() });
     let memory = scene.ask(&opener, &Request::Open(Part::Memory)).unwrap().1.unwrap();
     let mut byte = [0; 1];
     rustix::io::pread(&memory, &mut byte, 0).unwrap_err();
@@ -226,7 +226,7 @@ fn a_worker_that_ended_is_replaced_and_a_keeper_is_not() {
     let (ours, theirs) = pair().unwrap();
     message::send(theirs.as_fd(), b"no capability can be kept", None).unwrap();
     drop(theirs);
-    let over = Opener::with(ours, None);
+    let over = Opener::with(ours, None, Grants::default());
     assert!(over.ask(scene.process, 7, &request).is_err());
     assert_eq!(error(over.ask(scene.process, 7, &request)), Errno::TIMEDOUT);
 }

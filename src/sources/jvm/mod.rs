@@ -50,8 +50,11 @@ impl Source for Jvm {
     const OPENED: &'static [&'static str] = &["hsperfdata_*/#"];
 
     fn grants(config: &Config) -> Grants {
-        Grants { memory: config.memory, ..Grants::default() }
+        Grants { memory: config.memory, others: config.attach, ..Grants::default() }
     }
+
+    #[cfg(feature = "agent")]
+    const ERRAND: Option<crate::host::opener::Errand> = Some(io::ERRAND);
 
     const TABLE: SourceTable = SourceTable {
         example: "shop:1234",
