@@ -104,7 +104,7 @@ fn advice(listen: Option<&Path>) -> String {
         None => ("set dotnet.listen and ", "PATH".to_owned()),
     };
     format!(
-        "run the PMDA as root, or give it CAP_DAC_OVERRIDE and CAP_SYS_PTRACE, or {first}start the process with \
+        "start the PMDA as root, or give it CAP_DAC_OVERRIDE and CAP_SYS_PTRACE, or {first}start the process with \
          DOTNET_DiagnosticPorts={path},nosuspend (.NET 5 and later)"
     )
 }
@@ -244,7 +244,7 @@ mod tests {
         };
         assert_eq!(
             &*why,
-            "only its user www-data may connect to its socket: run the PMDA as root, or give it \
+            "only its user www-data may connect to its socket: start the PMDA as root, or give it \
              CAP_DAC_OVERRIDE and CAP_SYS_PTRACE, or start the process with \
              DOTNET_DiagnosticPorts=/run/x.sock,nosuspend (.NET 5 and later)"
         );

@@ -13,10 +13,10 @@ crate::section! {
     #[serde(deserialize_with = "units::names::<_, 256, 200>")]
     processes: Vec<String> = vec!["*".to_owned()], r#"["*"]"#, "at most 256 patterns with `*`";
 
-    /// JVMs that have no file of performance data, as with -XX:+PerfDisableSharedMem, are read from their memory: as root, or with CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE.
+    /// JVMs that have no file of performance data, as with -XX:+PerfDisableSharedMem, are read from their memory. Of other users' by the opener, if this was so when the PMDA was started.
     memory: bool = false, "false", "true or false";
 
-    /// A JVM may be asked by pmstore(1) for its classes, its threads and a recording (`apm.jvm.control.*`): as root, or as the user of the JVM.
+    /// A JVM may be asked by pmstore(1) for its classes, its threads and a recording (`apm.jvm.control.*`): those of other users by the opener, if this was so when the PMDA was started.
     attach: bool = false, "false", "true or false";
 }
 

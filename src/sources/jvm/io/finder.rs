@@ -18,7 +18,7 @@ const STARTED: u8 = 3;
 /// Rights that a reading of memory needs: /proc/PID/mem has mode 0600.
 const NEEDS: &str = "needs CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
 /// What makes all readable.
-const DO: &str = "run the PMDA as root, or give it CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
+const DO: &str = "start the PMDA as root, or give it CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
 /// How others can be read.
 const BY_MEMORY: &str = "jvm.memory = true reads it all the same, as root or with CAP_DAC_READ_SEARCH and \
      CAP_SYS_PTRACE";

@@ -114,7 +114,7 @@ pub(super) fn open(glance: &Glance, area: &Mapping) -> Result<Region, Closed> {
         }
     }
     Err(refused.unwrap_or(Closed::Refused(
-        "its file was removed, and the PMDA may not look at its mapping: run the PMDA as root, or give it \
+        "its file was removed, and the PMDA may not look at its mapping: start the PMDA as root, or give it \
          CAP_CHECKPOINT_RESTORE",
     )))
 }
