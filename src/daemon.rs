@@ -12,6 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::check;
 use crate::clock::now;
 use crate::config::{Config, ConfigError, Loaded};
+use crate::confine::Confine;
 use crate::net::{Signal, Supervisor, Tls};
 use crate::options::{Mode, Options};
 use crate::sources::registry::{self, Sections, Started};
@@ -47,6 +48,7 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
         Mode::PrintIds => show(&crate::ids::print(&catalogue)),
         Mode::PrintConfiguration => show(&crate::config::reference::<Sections>()),
         Mode::Catalogue => show(&crate::generate::json(&catalogue)),
+        Mode::PrintConfinement => show(&crate::confine::print()),
         Mode::PrintPmlogconf => show(&crate::pmlogconf::print(&catalogue)),
         Mode::Page => {
             show(&crate::page::html(options.proxy.as_deref(), options.hostspec.as_deref()));
@@ -95,6 +97,11 @@ fn check(options: &Options) -> i32 {
                     warnings.extend(more);
                 }
             });
+            let confine = confine(&loaded.config);
+            // A thread that ends shows what can be given up.
+            let given = std::thread::spawn(move || confine.worker()).join();
+            let fault = given.ok().and_then(|given| given.fault(confine));
+            warnings.extend(fault.map(|fault| format!("confinement: {fault}")));
             warnings.iter().for_each(|warning| show(&format!("warning: {warning}\n")));
             let faults = [check::clash(&loaded), tls.err()];
             faults.into_iter().flatten().fold(0, |_, fault| {
@@ -107,6 +114,11 @@ fn check(options: &Options) -> i32 {
             1
         }
     }
+}
+
+/// `[confine]`.
+const fn confine(config: &Config<Sections>) -> Confine {
+    Confine { seccomp: config.confine.seccomp, landlock: config.confine.landlock }
 }
 
 fn forget(agent: &Agent, catalogue: &Catalogue, pattern: &str) -> i32 {
@@ -158,13 +170,23 @@ fn run(
     // The handshake with pmcd is done before other threads start: pmcd waits for it, and it uses
     // standard input.
     pmda.connect()?;
+    let confine = confine(config);
+    // What cannot be given up is told and does not keep the PMDA from its work.
+    let confined = confine.process();
     let signals = Arc::new(SignalFlags::default());
     let (flags, waker) = (Arc::clone(&signals), wake.clone());
     let limits = &config.limits;
-    let supervisor = Supervisor::start(limits.connections, limits.pending, move |signal| {
+    let on_signal = move |signal| {
         flags.set(signal);
         waker.wake();
-    })?;
+    };
+    let (connections, pending) = (limits.connections, limits.pending);
+    let (supervisor, given) = Supervisor::confined(connections, pending, confine, on_signal)?;
+    for fault in confined.err().into_iter().chain(given.fault(confine)) {
+        log::warn!("confinement: {fault} (docs/security.md, Confinement)");
+    }
+    store.stats.set_confinement(given.text());
+    log::info!("confinement: {}", given.text());
     supervisor.guard();
     check::plain(&config.sources).iter().for_each(|warning| log::warn!("{warning}"));
     let tls = Arc::clone(supervisor.net().tls());

@@ -11,8 +11,9 @@ use pmdaapm::{daemon, options};
 static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() {
-    if std::env::args_os().nth(1).is_some_and(|first| first == guard::ARGUMENT) {
-        exit(guard::main());
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    if first == guard::ARGUMENT || first == guard::UNCONFINED {
+        exit(guard::main(first == guard::ARGUMENT));
     }
     match options::parse(std::env::args_os()) {
         Ok((agent, options)) => exit(daemon::main(agent, &options)),

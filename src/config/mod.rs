@@ -4,6 +4,7 @@
 //! The sections of sources are a type parameter that implements [`Sections`].
 
 mod access;
+mod confine;
 mod limits;
 mod privacy;
 mod reference;
@@ -19,6 +20,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess};
 
 pub use self::access::{Access, AllowKeys, Events, Pmproxy};
+pub use self::confine::ConfineKeys;
 pub use self::limits::{LimitKeys, Log};
 pub use self::privacy::{Labels, RedactKeys};
 pub use self::reference::reference;
@@ -83,6 +85,8 @@ pub struct Config<S> {
     pub labels: Labels,
     /// `[limits]`
     pub limits: LimitKeys,
+    /// `[confine]`
+    pub confine: ConfineKeys,
     /// `[log]`
     pub log: Log,
 }
@@ -98,6 +102,7 @@ impl<S: Sections> Default for Config<S> {
             redact: RedactKeys::default(),
             labels: Labels::default(),
             limits: LimitKeys::default(),
+            confine: ConfineKeys::default(),
             log: Log::default(),
         }
     }
@@ -105,7 +110,8 @@ impl<S: Sections> Default for Config<S> {
 
 impl<S: Sections> Table for Config<S> {
     fn keys(&self) -> Vec<&'static str> {
-        let own = ["events", "trees", "tls", "access", "redact", "labels", "limits", "log"];
+        let own =
+            ["events", "trees", "tls", "access", "redact", "labels", "limits", "confine", "log"];
         S::NAMES.iter().copied().chain(own).collect()
     }
 
@@ -118,6 +124,7 @@ impl<S: Sections> Table for Config<S> {
             "redact" => self.redact = map.next_value()?,
             "labels" => self.labels = map.next_value()?,
             "limits" => self.limits = map.next_value()?,
+            "confine" => self.confine = map.next_value()?,
             "log" => self.log = map.next_value()?,
             source => self.sources.read(source, map)?,
         }
@@ -186,8 +193,11 @@ impl<S: Sections> Config<S> {
     /// Changed keys outside the sources' sections that need a restart of the PMDA to take effect.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Vec<&'static str> {
+        let confine = (&self.confine, &new.confine);
         let (old, new) = (&self.limits, &new.limits);
         let keys = [
+            ("confine.seccomp", confine.0.seccomp != confine.1.seccomp),
+            ("confine.landlock", confine.0.landlock != confine.1.landlock),
             ("limits.connections", old.connections != new.connections),
             ("limits.pending", old.pending != new.pending),
         ];

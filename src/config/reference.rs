@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Sections;
 use super::access::{Access, AllowKeys, Events};
+use super::confine::ConfineKeys;
 use super::limits::{LimitKeys, Log};
 use super::privacy::{Labels, RedactKeys};
 use super::section::{Key, Section};
@@ -55,6 +56,9 @@ pub fn reference<S: Sections>() -> String {
     section(&mut out, "[redact]", own, &[RedactKeys::KEYS]);
     section(&mut out, "[labels]", "Labels that can have secrets.\n\n", &[Labels::KEYS]);
     section(&mut out, "[limits]", "Bounds on what peers can cause.\n\n", &[LimitKeys::KEYS]);
+    let own = "What threads give up before they read ([security.md](security.md#confinement)); `apm.self.confinement` has \
+               what holds.\n\n";
+    section(&mut out, "[confine]", own, &[ConfineKeys::KEYS]);
     section(&mut out, "[log]", "", &[Log::KEYS]);
     out
 }
