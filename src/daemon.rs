@@ -182,11 +182,11 @@ fn run(
     };
     let (connections, pending) = (limits.connections, limits.pending);
     let (supervisor, given) = Supervisor::confined(connections, pending, confine, on_signal)?;
-    for fault in confined.err().into_iter().chain(given.fault(confine)) {
+    let given = given.within(confined);
+    if let Some(fault) = given.fault(confine) {
         log::warn!("confinement: {fault} (docs/security.md, Confinement)");
     }
     store.stats.set_confinement(given.text());
-    log::info!("confinement: {}", given.text());
     supervisor.guard();
     check::plain(&config.sources).iter().for_each(|warning| log::warn!("{warning}"));
     let tls = Arc::clone(supervisor.net().tls());

@@ -62,7 +62,7 @@ impl Confine {
         // modes of their own.
         umask(umask(Mode::empty()) | Mode::WGRP | Mode::WOTH);
         if self.seccomp {
-            seccomp::confine_process(Kind::Process).map_err(|e| format!("seccomp: {e}"))?;
+            seccomp::confine_process(Kind::Process)?;
         }
         Ok(())
     }
@@ -116,6 +116,15 @@ fn child(kind: Kind, reach: impl FnOnce() -> Result<i32, String>) {
 }
 
 impl Given {
+    /// The same, in a process that has given this up.
+    #[must_use]
+    pub fn within(mut self, process: Result<(), String>) -> Self {
+        if self.seccomp.is_ok() {
+            self.seccomp = process;
+        }
+        self
+    }
+
     /// The value of `apm.self.confinement`.
     #[must_use]
     pub fn text(&self) -> String {
@@ -165,6 +174,8 @@ mod tests {
              confine.landlock is false"
         );
         assert_eq!(off.fault(Confine { seccomp: false, landlock: false }), None);
+        let refused = all.within(Err("it is refused".to_owned()));
+        assert_eq!(refused.fault(both).as_deref(), Some("no seccomp: it is refused"));
         let old = Given { seccomp: Ok(()), landlock: Err("the kernel has none".to_owned()) };
         assert_eq!(old.fault(both).as_deref(), Some("no landlock: the kernel has none"));
     }

@@ -219,9 +219,11 @@ impl State {
         if at < self.retry {
             return;
         }
-        let pair =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-        let started = pair.map_err(io::Error::from).and_then(|(socket, theirs)| {
+        let pair = aside::wait(|| {
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        });
+        let pair = pair.unwrap_or(Err(Errno::CANCELED)).map_err(io::Error::from);
+        let started = pair.and_then(|(socket, theirs)| {
             let child = start(theirs)?;
             Ok(Running { socket, child, holds: 0, releases: Vec::new(), deaf: 0 })
         });
