@@ -202,10 +202,12 @@ impl RelayConnection {
     /// The connection failed.
     pub(super) async fn dial(address: &str) -> Result<Self, String> {
         let address = address.to_owned();
-        let connect = aside::run(async { TcpStream::connect(address).await?.into_std() });
-        let connected = timeout(TIME_LIMIT, connect).await.map_err(|_| "no answer".to_owned())?;
-        let stream =
-            connected.flatten().and_then(TcpStream::from_std).map_err(|e| e.to_string())?;
+        let connect = async {
+            let dial = async { TcpStream::connect(address).await?.into_std() };
+            TcpStream::from_std(aside::run(dial).await??)
+        };
+        let connected = timeout(TIME_LIMIT, connect).await;
+        let stream = connected.map_err(|_| "no answer".to_owned())?.map_err(|e| e.to_string())?;
         if !leaves_reserve(&stream) {
             return Err("the limit of open files is reached".to_owned());
         }
