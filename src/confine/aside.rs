@@ -20,6 +20,10 @@ use tokio_util::task::AbortOnDropHandle;
 /// Time that work which hangs is waited for at the end.
 const HANGING: Duration = Duration::from_millis(200);
 
+/// Longest time that a thread which decodes waits for what it has no `await` for: as many threads as there may be can be
+/// at files that do not answer.
+const LONGEST: Duration = Duration::from_secs(10);
+
 thread_local! {
     /// Where this thread's work is done; `None`: here.
     static ASIDE: RefCell<Option<Handle>> = const { RefCell::new(None) };
@@ -111,14 +115,15 @@ pub async fn run<T: Send + 'static>(
     }
 }
 
-/// Does short work there, and waits for it: for what has no `await`. `None`: it has panicked, or the PMDA ends.
+/// Does short work there, and waits for it: for what has no `await`. `None`: it has panicked or takes too long, or the
+/// PMDA ends.
 pub fn wait<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     if helper().is_none() {
         return Some(work());
     }
     let (answer, answered) = sync_channel(1);
     drop(spawn_blocking(move || drop(answer.send(work()))));
-    answered.recv().ok()
+    answered.recv_timeout(LONGEST).ok()
 }
 
 #[cfg(test)]

@@ -422,8 +422,9 @@ async fn look() -> Probe {
     for path in paths {
         sockets.push((path.display().to_string(), socket(&path).await));
     }
-    // A user or group without a name is shown by its number.
-    Probe { user: user_name(user).unwrap_or_else(|| user.to_string()), sockets }
+    // A user or group without a name is shown by its number. Their lists can be on a server.
+    let name = aside::spawn_blocking(move || user_name(user)).await.ok().flatten();
+    Probe { user: name.unwrap_or_else(|| user.to_string()), sockets }
 }
 
 async fn socket(path: &Path) -> Socket {
@@ -432,11 +433,12 @@ async fn socket(path: &Path) -> Socket {
         Err(_) | Ok(Ok(_)) => Socket::Alive,
         Ok(Err(e)) if e.kind() == ErrorKind::NotFound => Socket::Absent,
         Ok(Err(e)) if e.kind() == ErrorKind::PermissionDenied => {
-            let group = std::fs::metadata(path).map_or_else(
-                |_| "tracing".to_owned(),
-                |m| group_name(m.gid()).unwrap_or_else(|| m.gid().to_string()),
-            );
-            Socket::Denied(group)
+            let gid = std::fs::metadata(path).map(|file| file.gid());
+            let group = aside::spawn_blocking(move || {
+                let gid = gid.ok()?;
+                Some(group_name(gid).unwrap_or_else(|| gid.to_string()))
+            });
+            Socket::Denied(group.await.ok().flatten().unwrap_or_else(|| "tracing".to_owned()))
         }
         Ok(Err(_)) => Socket::Dead,
     }
