@@ -105,11 +105,12 @@ write_config() {
     cat >> "$D/apm.toml"
 }
 
-# Extra arguments of pmdaapm may be in PMDA_ARGS, a command to run it under (valgrind) in
+# Extra arguments of pmdaapm may be in PMDA_ARGS, another user of it in PMDA_USER, a command to run it under (valgrind) in
 # PMDA_UNDER, those of pmcd in PMCD_ARGS, one to run pmcd under in PMCD_UNDER.
 pmcd_files() {
     [ -x "$PMDA" ] || die "$PMDA is missing: qa/instructions --build"
     mkdir -p "$D"/{run,log/pmcd,tmp,var/config/pmda}
+    [ -z "${PMDA_USER:-}" ] || { chmod 755 "$D" && chown -R "$PMDA_USER" "$D"/{log,var}; }
     [ -f "$D/apm.toml" ] || write_config </dev/null
     PMCD_PORT=${PMCD_PORT:-$(free_port)}
     HOST="unix:$D/run/pmcd.socket"
@@ -126,7 +127,7 @@ EOF
     fi
     cat > "$D/pmcd.conf" <<EOF
 pmcd 2 dso pmcd_init $PCP_PMDAS_DIR/pmcd/pmda_pmcd.so
-apm 400 pipe binary /usr/bin/env PCP_VAR_DIR=$D/var ${PMDA_UNDER:-} $PMDA -d 400 -U $(id -un) -l $D/log/apm.log -c $D/apm.toml ${PMDA_ARGS:-}
+apm 400 pipe binary /usr/bin/env PCP_VAR_DIR=$D/var ${PMDA_UNDER:-} $PMDA -d 400 -U ${PMDA_USER:-$(id -un)} -l $D/log/apm.log -c $D/apm.toml ${PMDA_ARGS:-}
 $sample
 [access]
 allow "local:*" : all;

@@ -13,6 +13,7 @@ use crate::check;
 use crate::clock::now;
 use crate::config::{Config, ConfigError, Loaded};
 use crate::confine::Confine;
+use crate::host::opener::{Opener, give_up};
 use crate::net::{Signal, Supervisor, Tls};
 use crate::options::{Mode, Options};
 use crate::sources::registry::{self, Sections, Started};
@@ -153,7 +154,11 @@ fn run(
     log::info!("pmdaapm {VERSION} starts; configuration: {}", loaded.origin());
     let state_dir = process::state_dir();
     agent.hand_over(&state_dir, "apm.");
+    let opener = open(&agent, config)?;
     agent.become_user()?;
+    if opener.is_some() {
+        give_up()?;
+    }
 
     let store = Store::new(catalogue, agent.domain(), config.limits(), config.event_memory());
     store.stats.set_started(now().monotonic);
@@ -191,7 +196,7 @@ fn run(
     check::plain(&config.sources).iter().for_each(|warning| log::warn!("{warning}"));
     let tls = Arc::clone(supervisor.net().tls());
     tls.set(&check::files(&config.tls));
-    let sources = Started::start(&config.sources, &store, supervisor.net(), &state_dir)?;
+    let sources = Started::start(&config.sources, &store, supervisor.net(), &state_dir, opener)?;
     let mut turns = Turns {
         options,
         config: loaded.config,
@@ -207,6 +212,25 @@ fn run(
     log::info!("stopping");
     supervisor.stop();
     Ok(())
+}
+
+/// Starts what keeps the rights that this process is about to give up.
+fn open(agent: &Agent, config: &Config<Sections>) -> Result<Option<Arc<Opener>>, std::io::Error> {
+    let user = agent.user();
+    if process::user_id(&user) == Some(0) {
+        log::warn!("-U root: the whole PMDA has root's rights, which it does not need ([opener])");
+        return Ok(None);
+    }
+    if !config.opener.enabled {
+        return Ok(None);
+    }
+    let opener = Opener::start(&user, config.sources.grants(), config.confine.seccomp)?;
+    if opener.is_none() {
+        log::info!(
+            "started without root's rights: processes of other users are read only as far as they let others"
+        );
+    }
+    Ok(opener.map(Arc::new))
 }
 
 /// Counts and logs panics, wherever they are caught afterwards: at the C boundary or by tokio.

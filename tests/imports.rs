@@ -35,7 +35,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("generate", &["catalogue", "model"]),
     ("clock", &["model"]),
     ("confine", &[]),
-    ("host", &["clock", "confine"]),
+    ("host", &["clock", "confine", "model"]),
     ("net", &["clock", "confine", "contract", "model", "read", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
     ("sources::config", &["config", "contract", "model", "read", "sources"]),

@@ -6,6 +6,7 @@
 mod access;
 mod confine;
 mod limits;
+mod opener;
 mod privacy;
 mod reference;
 mod section;
@@ -22,6 +23,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess};
 pub use self::access::{Access, AllowKeys, Events, Pmproxy};
 pub use self::confine::ConfineKeys;
 pub use self::limits::{LimitKeys, Log};
+pub use self::opener::OpenerKeys;
 pub use self::privacy::{Labels, RedactKeys};
 pub use self::reference::reference;
 pub use self::section::{Key, Section};
@@ -83,6 +85,8 @@ pub struct Config<S> {
     pub redact: RedactKeys,
     /// `[labels]`
     pub labels: Labels,
+    /// `[opener]`
+    pub opener: OpenerKeys,
     /// `[limits]`
     pub limits: LimitKeys,
     /// `[confine]`
@@ -101,6 +105,7 @@ impl<S: Sections> Default for Config<S> {
             access: Access::default(),
             redact: RedactKeys::default(),
             labels: Labels::default(),
+            opener: OpenerKeys::default(),
             limits: LimitKeys::default(),
             confine: ConfineKeys::default(),
             log: Log::default(),
@@ -110,8 +115,10 @@ impl<S: Sections> Default for Config<S> {
 
 impl<S: Sections> Table for Config<S> {
     fn keys(&self) -> Vec<&'static str> {
-        let own =
-            ["events", "trees", "tls", "access", "redact", "labels", "limits", "confine", "log"];
+        let own = [
+            "events", "trees", "tls", "access", "redact", "labels", "opener", "limits", "confine",
+            "log",
+        ];
         S::NAMES.iter().copied().chain(own).collect()
     }
 
@@ -123,6 +130,7 @@ impl<S: Sections> Table for Config<S> {
             "access" => self.access = map.next_value_seed(Over(Access::default()))?,
             "redact" => self.redact = map.next_value()?,
             "labels" => self.labels = map.next_value()?,
+            "opener" => self.opener = map.next_value()?,
             "limits" => self.limits = map.next_value()?,
             "confine" => self.confine = map.next_value()?,
             "log" => self.log = map.next_value()?,
@@ -194,12 +202,13 @@ impl<S: Sections> Config<S> {
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Vec<&'static str> {
         let confine = (&self.confine, &new.confine);
-        let (old, new) = (&self.limits, &new.limits);
+        let (old, new_limits) = (&self.limits, &new.limits);
         let keys = [
+            ("opener.enabled", self.opener != new.opener),
             ("confine.seccomp", confine.0.seccomp != confine.1.seccomp),
             ("confine.landlock", confine.0.landlock != confine.1.landlock),
-            ("limits.connections", old.connections != new.connections),
-            ("limits.pending", old.pending != new.pending),
+            ("limits.connections", old.connections != new_limits.connections),
+            ("limits.pending", old.pending != new_limits.pending),
         ];
         keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }

@@ -6,6 +6,7 @@ use super::Sections;
 use super::access::{Access, AllowKeys, Events};
 use super::confine::ConfineKeys;
 use super::limits::{LimitKeys, Log};
+use super::opener::OpenerKeys;
 use super::privacy::{Labels, RedactKeys};
 use super::section::{Key, Section};
 use super::tls::TlsKeys;
@@ -55,6 +56,8 @@ pub fn reference<S: Sections>() -> String {
                they change stays as it is.\n\n";
     section(&mut out, "[redact]", own, &[RedactKeys::KEYS]);
     section(&mut out, "[labels]", "Labels that can have secrets.\n\n", &[Labels::KEYS]);
+    let own = "The process that opens files of other users' processes ([security.md](security.md#the-opener)).\n\n";
+    section(&mut out, "[opener]", own, &[OpenerKeys::KEYS]);
     section(&mut out, "[limits]", "Bounds on what peers can cause.\n\n", &[LimitKeys::KEYS]);
     let own = "What threads give up before they read ([security.md](security.md#confinement)); `apm.self.confinement` has \
                what holds.\n\n";

@@ -214,6 +214,7 @@ pub(super) const OPENER: List = List {
     ],
     narrow: narrow![
         SYS_fcntl 1 When::OneOf(FCNTL),
+        SYS_ioctl 1 When::OneOf(IOCTL),
         SYS_mmap 2 When::NoExec,
         SYS_mprotect 2 When::NoExec,
         SYS_prctl 0 When::OneOf(PRCTL),

@@ -102,6 +102,11 @@ pub fn guard() {
     child(Kind::Guard, landlock::nothing);
 }
 
+/// The process `--opener`, which starts others that have this list too: openers, and errands that become other users.
+pub fn keeper() {
+    child(Kind::Process, || Err(String::new()));
+}
+
 /// A process that opens files and sockets for the PMDA. Landlock would keep other processes from it.
 pub fn opener() {
     child(Kind::Opener, || Err(String::new()));

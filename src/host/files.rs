@@ -5,12 +5,15 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirEntryExt, FileExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pmda::process::leaves_reserve;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
+use super::opener::{Opener, Part, Process, Request};
 use super::text::{ProcStat, ProcStatus};
 
 /// Most processes that are listed.
@@ -23,18 +26,25 @@ const ROOM: usize = 4096;
 /// Bytes that are copied at first, where so many are wanted.
 const STEP: usize = 256 << 10;
 
+/// Flags of what is found, and not open for reading.
+pub(super) const PATH_FLAGS: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
 /// A file system like /proc.
 #[derive(Debug)]
 pub struct ProcFs {
     root: PathBuf,
+    /// Opens what this user may not.
+    opener: Option<Arc<Opener>>,
     /// Milliseconds since 1970 of the boot.
     boot: Option<i64>,
 }
 
 /// The files of one process. They are those of this process even if its id is used again.
+#[derive(Debug)]
 pub struct ProcDir {
     pid: u32,
     dir: OwnedFd,
+    opener: Option<Arc<Opener>>,
 }
 
 impl ProcFs {
@@ -46,7 +56,19 @@ impl ProcFs {
             let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"btime "))?;
             std::str::from_utf8(line).ok()?.trim().parse::<i64>().ok()?.checked_mul(1000)
         });
-        Self { root, boot }
+        Self { root, opener: None, boot }
+    }
+
+    /// The same, with what opens files that this user may not open. The tree is that of this host.
+    #[must_use]
+    pub fn with_opener(self, opener: Option<Arc<Opener>>) -> Self {
+        Self { opener, ..self }
+    }
+
+    /// What opens files that this user may not open.
+    #[must_use]
+    pub const fn opener(&self) -> Option<&Arc<Opener>> {
+        self.opener.as_ref()
     }
 
     /// The ids of all processes and the inodes of their folders.
@@ -74,7 +96,8 @@ impl ProcFs {
     #[must_use]
     pub fn open(&self, pid: u32) -> Option<ProcDir> {
         let path = self.root.join(pid.to_string());
-        Some(ProcDir { pid, dir: folder(CWD, &path).ok()? })
+        let dir = folder(CWD, &path).ok()?;
+        Some(ProcDir { pid, dir, opener: self.opener.clone() })
     }
 
     /// Time of the start of a process in ms since 1970.
@@ -131,8 +154,80 @@ impl ProcDir {
     #[must_use]
     pub fn read_most(&self, file: &str, most: u64) -> Option<Vec<u8>> {
         let mut text = Vec::new();
-        read(self.dir.as_fd(), Path::new(file), most, &mut text).ok()?;
+        match read(self.dir.as_fd(), Path::new(file), most, &mut text) {
+            Ok(()) => {}
+            Err(e) if refused(&e) => {
+                let part = self.ask(|| Some(Request::Open(Part::of(file)?)))?.ok()?;
+                read_all(File::from(part), most, &mut text).ok()?;
+            }
+            Err(_) => return None,
+        }
         Some(text)
+    }
+
+    /// Opens a file that is only for those who may debug the process.
+    pub(super) fn part(&self, part: Part) -> Result<OwnedFd, Errno> {
+        let flags = match part {
+            Part::Root => PATH_FLAGS | OFlags::DIRECTORY,
+            Part::Users | Part::Network => PATH_FLAGS,
+            Part::Files => OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Part::Maps | Part::Environ | Part::Auxv | Part::Memory => {
+                OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW
+            }
+        };
+        let opened = rustix::fs::openat(&self.dir, part.name(), flags, Mode::empty());
+        self.or_ask(opened, || Some(Request::Open(part)))
+    }
+
+    /// What was opened, or what the opener opens if this user may not.
+    pub(super) fn or_ask(
+        &self,
+        opened: Result<OwnedFd, Errno>,
+        request: impl FnOnce() -> Option<Request>,
+    ) -> Result<OwnedFd, Errno> {
+        match opened {
+            Err(e @ (Errno::ACCESS | Errno::PERM)) => self.ask(request).unwrap_or(Err(e)),
+            opened => opened,
+        }
+    }
+
+    /// `None`: there is nobody to ask.
+    pub(super) fn ask(
+        &self,
+        request: impl FnOnce() -> Option<Request>,
+    ) -> Option<Result<OwnedFd, Errno>> {
+        let answer = self.answer(&request()?)?;
+        Some(answer.and_then(|(_, opened)| opened.ok_or(Errno::MFILE)))
+    }
+
+    /// The opener's answer. `None`: there is no opener.
+    pub(super) fn answer(
+        &self,
+        request: &Request,
+    ) -> Option<Result<(u64, Option<OwnedFd>), Errno>> {
+        let opener = self.opener.as_ref()?;
+        let stat = rustix::fs::fstat(&self.dir).ok()?;
+        let process = Process { pid: self.pid, inode: stat.st_ino };
+        Some(opener.ask(process, stat.st_uid, request))
+    }
+
+    /// Connects to a socket of this path below its root, whose name is one that a source has declared. It does not wait.
+    ///
+    /// # Errors
+    /// There is no opener, it refuses the socket, or nobody listens on it.
+    pub fn connect(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.ask(|| Some(Request::Connect(path.to_owned()))).unwrap_or(Err(Errno::ACCESS))
+    }
+
+    /// The opener opens what this user may not.
+    #[must_use]
+    pub const fn has_opener(&self) -> bool {
+        self.opener.is_some()
+    }
+
+    /// Inode of the folder.
+    pub(super) fn inode(&self) -> Option<u64> {
+        rustix::fs::fstat(&self.dir).ok().map(|stat| stat.st_ino)
     }
 
     /// Its memory: that of the program that runs now.
@@ -140,8 +235,7 @@ impl ProcDir {
     /// # Errors
     /// This user may not read it; [`Errno::MFILE`]: the limit of open files is reached.
     pub fn memory(&self) -> Result<File, Errno> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(&self.dir, "mem", flags, Mode::empty())?;
+        let file = self.part(Part::Memory)?;
         if leaves_reserve(&file) { Ok(File::from(file)) } else { Err(Errno::MFILE) }
     }
 
@@ -156,7 +250,7 @@ impl ProcDir {
     /// # Errors
     /// This user may not see it, or the process has ended.
     pub fn root(&self) -> Result<OwnedFd, Errno> {
-        folder(self.dir.as_fd(), Path::new("root"))
+        self.part(Part::Root)
     }
 
     /// The folder.
@@ -192,6 +286,17 @@ pub fn path_of(file: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
+/// Connects to the socket of a file, without waiting.
+///
+/// # Errors
+/// [`Errno::AGAIN`]: many connect; others as of connect(2).
+pub fn connect(file: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path_of(file))?)?;
+    Ok(socket)
+}
+
 /// A directory of a process. Links in it lead to nowhere outside of the process's root.
 ///
 /// # Errors
@@ -224,10 +329,18 @@ pub fn folder(at: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(at, path, flags, Mode::empty())
 }
 
+/// It is only for those who may debug the process.
+fn refused(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}
+
 fn read(at: impl AsFd, path: &Path, max: u64, into: &mut Vec<u8>) -> io::Result<()> {
     // NONBLOCK: in a tree that is not /proc the file can be a FIFO.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::from(rustix::fs::openat(at, path, flags, Mode::empty())?);
+    read_all(File::from(rustix::fs::openat(at, path, flags, Mode::empty())?), max, into)
+}
+
+fn read_all(file: File, max: u64, into: &mut Vec<u8>) -> io::Result<()> {
     into.clear();
     into.reserve(ROOM);
     file.take(max).read_to_end(into)?;

@@ -10,8 +10,9 @@ use pmda::process::leaves_reserve;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
-use super::files::{ProcDir, folder_in, path_of};
+use super::files::{PATH_FLAGS, ProcDir, folder_in, path_of};
 use super::known::Mapped;
+use super::opener::{Place, Request};
 use super::text::file_system;
 
 /// File systems that answer by themselves. Others have a server, which need not: of those a read could
@@ -29,50 +30,77 @@ const LOCAL: [&[u8]; 11] = [
     b"zfs",
     b"bcachefs",
 ];
-const FLAGS: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// A file that is found.
 #[derive(Debug)]
-pub struct Found {
+pub struct Found<'p> {
     file: OwnedFd,
     stat: Statx,
+    /// Of which process, and where.
+    of: Option<(&'p ProcDir, Place)>,
 }
 
-impl Found {
-    /// The file that is mapped in this range of addresses, which has a name in /proc/PID/map_files. Its own
-    /// name may be gone.
-    ///
-    /// # Errors
-    /// It is not mapped, or this user may not look there.
-    pub fn mapped(process: &ProcDir, range: (u64, u64)) -> Result<Self, Errno> {
-        let path = format!("map_files/{:x}-{:x}", range.0, range.1);
-        Self::new(rustix::fs::openat(process.file(), path, FLAGS, Mode::empty())?)
-    }
-
-    /// The file of this path below the root of the process, which is no link.
-    ///
-    /// # Errors
-    /// It is not there, or this user may not look there.
-    pub fn named(process: &ProcDir, path: &Path) -> Result<Self, Errno> {
-        let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
-            return Err(Errno::NOENT);
-        };
-        Self::at(folder_in(&process.root()?, folder)?, Path::new(file))
-    }
-
+impl Found<'static> {
     /// The file of this name in a folder, which is no link.
     ///
     /// # Errors
     /// It is not there.
     pub fn at(folder: impl AsFd, file: &Path) -> Result<Self, Errno> {
-        let flags = FLAGS | OFlags::NOFOLLOW;
-        Self::new(rustix::fs::openat(folder, file, flags, Mode::empty())?)
+        Self::new(at(folder, file)?, None)
+    }
+}
+
+impl<'p> Found<'p> {
+    /// The file that is mapped in this range of addresses, which has a name in /proc/PID/map_files. Its own
+    /// name may be gone.
+    ///
+    /// # Errors
+    /// It is not mapped, or neither this user nor the opener may look there.
+    pub fn mapped(process: &'p ProcDir, range: (u64, u64)) -> Result<Self, Errno> {
+        let path = format!("map_files/{:x}-{:x}", range.0, range.1);
+        let found = rustix::fs::openat(process.file(), path, PATH_FLAGS, Mode::empty());
+        Self::of(process, found, Place::Mapped(range.0, range.1))
     }
 
-    fn new(file: OwnedFd) -> Result<Self, Errno> {
+    /// The file of this path below the root of the process, which is no link.
+    ///
+    /// # Errors
+    /// It is not there, or neither this user nor the opener may look there.
+    pub fn named(process: &'p ProcDir, path: &Path) -> Result<Self, Errno> {
+        let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else {
+            return Err(Errno::NOENT);
+        };
+        let root = process.root()?;
+        let found = folder_in(&root, folder).and_then(|folder| at(folder, Path::new(file)));
+        Self::of(process, found, Place::Path(path.to_owned()))
+    }
+
+    fn of(
+        process: &'p ProcDir,
+        found: Result<OwnedFd, Errno>,
+        place: Place,
+    ) -> Result<Self, Errno> {
+        let found = process.or_ask(found, || Some(Request::Find(place.clone())))?;
+        Self::new(found, Some((process, place)))
+    }
+
+    fn new(file: OwnedFd, of: Option<(&'p ProcDir, Place)>) -> Result<Self, Errno> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let stat = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
-        Ok(Self { file, stat })
+        Ok(Self { file, stat, of })
+    }
+
+    /// This user may write to it, or connect to it if it is a socket.
+    #[must_use]
+    pub fn may_be_written(&self) -> bool {
+        let (path, access) = (path_of(&self.file), rustix::fs::Access::WRITE_OK);
+        rustix::fs::accessat(CWD, path, access, AtFlags::EACCESS).is_ok()
+    }
+
+    /// The file, not open for reading.
+    #[must_use]
+    pub fn into_file(self) -> OwnedFd {
+        self.file
     }
 
     /// What the kernel knows of it.
@@ -90,6 +118,12 @@ impl Found {
     /// It is a file, not a FIFO or another thing.
     fn is_regular(&self) -> bool {
         FileType::from_raw_mode(self.stat.stx_mode.into()) == FileType::RegularFile
+    }
+
+    /// It is a socket.
+    #[must_use]
+    pub fn is_socket(&self) -> bool {
+        FileType::from_raw_mode(self.stat.stx_mode.into()) == FileType::Socket
     }
 
     /// It is a file of such a size, and has no other name: one that was linked there is another's.
@@ -119,10 +153,21 @@ impl Found {
     /// Opens it for reading.
     ///
     /// # Errors
-    /// This user may not; [`Errno::MFILE`]: the limit of open files is reached.
+    /// Neither this user nor the opener may; [`Errno::MFILE`]: the limit of open files is reached.
     pub fn open(&self) -> Result<File, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = rustix::fs::openat(CWD, path_of(&self.file), flags, Mode::empty())?;
+        let opened = rustix::fs::openat(CWD, path_of(&self.file), flags, Mode::empty());
+        let file = match &self.of {
+            Some((process, place)) => {
+                process.or_ask(opened, || Some(Request::Read(place.clone(), self.file())))
+            }
+            None => opened,
+        }?;
         if leaves_reserve(&file) { Ok(File::from(file)) } else { Err(Errno::MFILE) }
     }
+}
+
+/// The file of this name, which is no link.
+fn at(folder: impl AsFd, file: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(folder, file, PATH_FLAGS | OFlags::NOFOLLOW, Mode::empty())
 }

@@ -20,6 +20,7 @@ mod lent;
 mod library;
 pub mod limits;
 mod maps;
+pub mod opener;
 mod scanner;
 mod sockets;
 mod table;
@@ -37,13 +38,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 pub use aside::Aside;
 use discovery::Discovery;
-pub use files::{ProcDir, ProcFs, age, folder, folder_in, path_of, read_at, ticks};
+pub use files::{ProcDir, ProcFs, age, connect, folder, folder_in, path_of, read_at, ticks};
 pub use finder::{Finder, Glance, Interest, Look, Named, Visit};
 pub use found::Found;
 pub use known::{Known, Mapped, Program, Reports, Taken};
 pub use lent::Lent;
 pub use library::{Library, Memory, element};
 pub use maps::{Line, Mapping, lines};
+use opener::Opener;
 pub use sockets::{Holding, Socket, holds, owners, socket};
 pub use text::{ProcStat, ProcStatus, file_system};
 pub use usage::cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
@@ -86,11 +88,17 @@ impl Host {
     /// The host whose processes are below `root`, which is `/proc`.
     #[must_use]
     pub fn new(root: PathBuf) -> Arc<Self> {
+        Self::with_opener(root, None)
+    }
+
+    /// The same, with what opens files that this user may not open.
+    #[must_use]
+    pub fn with_opener(root: PathBuf, opener: Option<Arc<Opener>>) -> Arc<Self> {
         let (commands, receiver) = unbounded_channel();
         let watches = Watches::new()
             .inspect_err(|e| log::warn!("processes: new ones are seen late: inotify: {e}"))
             .ok();
-        let proc = ProcFs::new(root);
+        let proc = ProcFs::new(root).with_opener(opener);
         let own = proc.open(std::process::id()).and_then(|own| own.start());
         Arc::new(Self {
             proc,

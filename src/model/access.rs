@@ -56,3 +56,27 @@ pub struct Rights {
     /// Storing filters.
     pub filter: Allow,
 }
+
+/// What the configuration of sources lets the opener do besides opening files that have a name of theirs
+/// (docs/security.md, the opener).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// It opens the memory of processes.
+    pub memory: bool,
+    /// It connects to sockets of processes.
+    pub connect: bool,
+    /// It starts processes that become another user.
+    pub others: bool,
+}
+
+impl Grants {
+    /// What one of both grants.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            memory: self.memory | other.memory,
+            connect: self.connect | other.connect,
+            others: self.others | other.others,
+        }
+    }
+}

@@ -16,7 +16,7 @@ pub mod redact;
 mod text;
 mod trees;
 
-pub use access::{Allow, Rights};
+pub use access::{Allow, Grants, Rights};
 pub use condition::{Condition, Departure, Manner};
 pub use event_table::{EventTable, TableCell};
 pub use heap_size::HeapSize;

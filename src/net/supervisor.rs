@@ -123,7 +123,7 @@ impl Supervisor {
             _ => guard::UNCONFINED,
         };
         guard.arm(move |socket| {
-            let started = aside::wait(move || process::start_again(argument, socket));
+            let started = aside::wait(move || process::start_again([argument], socket));
             started.unwrap_or_else(|| Err(std::io::Error::other("the PMDA ends"))).map(Some)
         });
         self.runtime.spawn(async move {

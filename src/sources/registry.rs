@@ -12,6 +12,9 @@ use crate::config;
 #[cfg(feature = "agent")]
 use crate::host::Host;
 #[cfg(feature = "agent")]
+use crate::host::opener::{Errand, Names, Opener};
+use crate::model::Grants;
+#[cfg(feature = "agent")]
 use crate::model::SourceId;
 #[cfg(feature = "agent")]
 use crate::net::Net;
@@ -75,6 +78,13 @@ macro_rules! sources {
                 lines
             }
 
+            /// What the opener may do for them.
+            #[must_use]
+            pub fn grants(&self) -> Grants {
+                let all = [$($(#[$when])* <$source as crate::sources::Source>::grants(&self.$name)),*];
+                all.into_iter().fold(Grants::default(), Grants::or)
+            }
+
             /// Where all listen, by keys with the name of their section.
             #[must_use]
             pub fn listens(&self) -> Vec<(String, crate::model::Listening)> {
@@ -88,6 +98,19 @@ macro_rules! sources {
                 )*
                 all
             }
+        }
+
+        /// Files and sockets of processes that the sources read.
+        #[cfg(feature = "agent")]
+        pub const OPENED: Names =
+            Names(&[$($(#[$when])* <$source as crate::sources::Source>::OPENED),*]);
+
+        /// What sources have done in processes of their own.
+        #[cfg(feature = "agent")]
+        #[must_use]
+        pub fn errands() -> Vec<Errand> {
+            let all = [$($(#[$when])* <$source as crate::sources::Source>::ERRAND),*];
+            all.into_iter().flatten().collect()
         }
 
         /// All started sources.
@@ -108,10 +131,11 @@ macro_rules! sources {
                 store: &Arc<Store>,
                 net: &Net,
                 state_dir: &Path,
+                opener: Option<Arc<Opener>>,
             ) -> std::io::Result<Self> {
                 let mut ids = (0..).map(SourceId::new);
                 let foreign = super::foreign::ForeignReaders::default();
-                let host = Host::new("/proc".into());
+                let host = Host::with_opener("/proc".into(), opener);
                 let started = Self {
                     $(
                         $(#[$when])*

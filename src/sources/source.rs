@@ -15,7 +15,9 @@ use super::foreign::ForeignReaders;
 use crate::config::Section;
 #[cfg(feature = "agent")]
 use crate::host::Host;
-use crate::model::Listening;
+#[cfg(feature = "agent")]
+use crate::host::opener::Errand;
+use crate::model::{Grants, Listening};
 #[cfg(feature = "agent")]
 use crate::net::{Net, Peers};
 
@@ -34,6 +36,20 @@ pub trait Source {
 
     /// The addresses that it listens on, by keys of its section.
     fn listens(config: &Self::Config) -> Vec<(&'static str, Listening)>;
+
+    /// Files and sockets of processes that it reads, which the opener opens where this user may not: patterns of
+    /// [`Names`](crate::host::opener::Names).
+    const OPENED: &'static [&'static str] = &[];
+
+    /// What the opener may do for it besides, by its section.
+    #[must_use]
+    fn grants(_config: &Self::Config) -> Grants {
+        Grants::default()
+    }
+
+    /// What it has done in a process of its own.
+    #[cfg(feature = "agent")]
+    const ERRAND: Option<Errand> = None;
 
     /// Starts the source's tasks and returns at once.
     ///

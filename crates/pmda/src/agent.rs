@@ -156,19 +156,23 @@ impl Agent {
     /// # Errors
     /// The user does not exist.
     pub fn become_user(&self) -> Result<(), StartError> {
-        let user = self.arguments.user.clone().unwrap_or_else(process::default_user);
-        process::become_user(&user).map_err(StartError)
+        process::become_user(&self.user()).map_err(StartError)
+    }
+
+    /// Name of the user that [`Agent::become_user`] becomes.
+    #[must_use]
+    pub fn user(&self) -> String {
+        self.arguments.user.clone().unwrap_or_else(process::default_user)
     }
 
     /// Gives files that an earlier run as root left in `dir`, those whose names begin with `prefix`, to the user that
     /// [`Agent::become_user`] is about to become.
     pub fn hand_over(&self, dir: &Path, prefix: &str) {
-        let user = self.arguments.user.clone().unwrap_or_else(process::default_user);
         if process::effective_user() != 0 {
             return;
         }
         // Without a folder there are no files either.
-        if let Some(id) = process::user_id(&user).filter(|id| *id != 0) {
+        if let Some(id) = process::user_id(&self.user()).filter(|id| *id != 0) {
             let _ = process::hand_over(dir, prefix, id);
         }
     }

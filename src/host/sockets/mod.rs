@@ -14,8 +14,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Dir, DirEntry, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::host::files::{ProcDir, ProcFs};
+use crate::host::opener::{Request, SOCKETS};
 
 /// Bytes of a list of connections that are read: some 100,000 of them.
 const LIST: u64 = 16 << 20;
@@ -145,23 +147,49 @@ fn ip_of(hex: &str) -> Option<IpAddr> {
 /// Whether the process has it open; `None`: this user may not see it.
 #[must_use]
 pub fn holds(process: &ProcDir, what: Holding) -> Option<bool> {
-    let (folder, mut files) = opened(process)?;
+    let (folder, mut files) = match opened(process) {
+        Ok(opened) => opened,
+        Err(e) => return asked(process, what, e),
+    };
     Some(files.any(|file| is(&folder, file.file_name(), what)))
 }
 
-/// Those of these sockets that the process has open, as far as this user may see it.
-fn held(process: &ProcDir, sockets: &HashSet<u64>) -> Vec<u64> {
-    let Some((folder, files)) = opened(process) else { return Vec::new() };
+/// The same, as the opener sees it.
+fn asked(process: &ProcDir, what: Holding, e: Errno) -> Option<bool> {
+    let request = match what {
+        Holding::Socket(inode) => Request::Holds(vec![inode]),
+        Holding::File(device, inode) => Request::HoldsFile(device, inode),
+    };
+    let (holds, _) = process.answer(&request).filter(|_| e == Errno::ACCESS)?.ok()?;
+    Some(holds != 0)
+}
+
+/// Those of these sockets that the process has open, as far as this user or the opener may see it.
+pub(super) fn held(process: &ProcDir, sockets: &HashSet<u64>) -> Vec<u64> {
+    let (folder, files) = match opened(process) {
+        Ok(opened) => opened,
+        Err(Errno::ACCESS) => return all_asked(process, sockets),
+        Err(_) => return Vec::new(),
+    };
     let inodes = files.filter_map(|file| inode(&folder, file.file_name()));
     inodes.filter(|inode| sockets.contains(inode)).collect()
 }
 
-/// The folder of the files that a process has open, and its entries.
-fn opened(process: &ProcDir) -> Option<(OwnedFd, impl Iterator<Item = DirEntry>)> {
+fn all_asked(process: &ProcDir, sockets: &HashSet<u64>) -> Vec<u64> {
+    let sockets: Vec<_> = sockets.iter().copied().collect();
+    let answers = sockets.chunks(SOCKETS).map(|some| {
+        let (bits, _) = process.answer(&Request::Holds(some.to_vec()))?.ok()?;
+        Some(some.iter().enumerate().filter(move |(n, _)| bits & 1 << n != 0))
+    });
+    answers.map_while(|some| some).flatten().map(|(_, inode)| *inode).collect()
+}
+
+/// The folder of the files that a process has open, and its entries. What they are only who may debug it sees.
+fn opened(process: &ProcDir) -> Result<(OwnedFd, impl Iterator<Item = DirEntry>), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::openat(process.file(), "fd", flags, Mode::empty()).ok()?;
-    let files = Dir::read_from(&folder).ok()?;
-    Some((folder, files.filter_map(Result::ok).take(FILES)))
+    let folder = rustix::fs::openat(process.file(), "fd", flags, Mode::empty())?;
+    let files = Dir::read_from(&folder)?;
+    Ok((folder, files.filter_map(Result::ok).take(FILES)))
 }
 
 /// The inode of an open file, if it is a socket.

@@ -4,10 +4,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr};
 
-use rustix::fs::AtFlags;
-
 use super::{Ends, LIST, Socket, canonical, connection, held, sockets};
 use crate::host::files::{ProcDir, ProcFs};
+use crate::host::opener::Part;
 use crate::host::text::ProcStatus;
 
 /// The process, of these, that has each of these connections open: id and start. Connections are those of this
@@ -75,14 +74,14 @@ fn elsewhere(
     processes: impl Iterator<Item = ProcDir>,
 ) -> HashMap<Ends, Option<Socket>> {
     let Some(this) = proc.open(std::process::id()) else { return HashMap::new() };
-    let Some(users) = namespace(&this, "ns/user") else { return HashMap::new() };
+    let Some(users) = namespace(&this, Part::Users) else { return HashMap::new() };
     let addresses: HashSet<IpAddr> = wanted.iter().map(|(own, _)| own.ip()).collect();
-    let mut known: HashSet<_> = namespace(&this, "ns/net").into_iter().collect();
+    let mut known: HashSet<_> = namespace(&this, Part::Network).into_iter().collect();
     let mut found = HashMap::new();
     for process in processes {
         // A list takes a millisecond or more, however short it is.
-        if namespace(&process, "ns/user") != Some(users)
-            || !namespace(&process, "ns/net").is_some_and(|namespace| known.insert(namespace))
+        if namespace(&process, Part::Users) != Some(users)
+            || !namespace(&process, Part::Network).is_some_and(|namespace| known.insert(namespace))
             || !has_address(&process, &addresses)
         {
             continue;
@@ -101,9 +100,9 @@ fn elsewhere(
     found
 }
 
-/// A namespace of a process, if this user may see it.
-fn namespace(process: &ProcDir, kind: &str) -> Option<(u64, u64)> {
-    let stat = rustix::fs::statat(process.file(), kind, AtFlags::empty()).ok()?;
+/// A namespace of a process, if this user or the opener may see it.
+fn namespace(process: &ProcDir, kind: Part) -> Option<(u64, u64)> {
+    let stat = rustix::fs::fstat(process.part(kind).ok()?).ok()?;
     Some((stat.st_dev, stat.st_ino))
 }
 

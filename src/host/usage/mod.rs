@@ -2,7 +2,10 @@
 
 pub(super) mod cgroup;
 
-use super::files::{ProcDir, path_of};
+use rustix::fs::Dir;
+
+use super::files::ProcDir;
+use super::opener::Part;
 use super::text::ProcStat;
 
 /// What is read at once.
@@ -43,8 +46,9 @@ pub fn open_files(process: &ProcDir) -> Option<u64> {
     let stat = rustix::fs::statat(process.file(), "fd", flags).ok()?;
     match u64::try_from(stat.st_size).ok()? {
         0 => {
-            let path = path_of(process.file()).join("fd");
-            Some(std::fs::read_dir(path).ok()?.count() as u64)
+            let files = process.part(Part::Files).ok()?;
+            // Without the folder itself and the one above it.
+            Some((Dir::new(files).ok()?.count() as u64).saturating_sub(2))
         }
         known => Some(known),
     }

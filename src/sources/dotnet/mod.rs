@@ -28,7 +28,7 @@ pub mod wire;
 pub use config::Config;
 
 use crate::catalogue::Dynamic;
-use crate::model::{Listening, MetricSpec};
+use crate::model::{Grants, Listening, MetricSpec};
 #[cfg(feature = "agent")]
 use crate::sources::{Context, Running};
 use crate::sources::{Source, SourceTable};
@@ -43,6 +43,12 @@ pub struct Dotnet;
 
 impl Source for Dotnet {
     type Config = Config;
+
+    const OPENED: &'static [&'static str] = &["*/dotnet-diagnostic-#-#-socket"];
+
+    fn grants(config: &Config) -> Grants {
+        Grants { connect: config.discover, ..Grants::default() }
+    }
 
     const TABLE: SourceTable = SourceTable {
         example: "workload:1234",

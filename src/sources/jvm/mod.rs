@@ -39,13 +39,22 @@ pub use config::Config;
 #[cfg(feature = "agent")]
 use super::{Context, Running};
 use super::{Source, SourceTable};
-use crate::model::Listening;
+use crate::model::{Grants, Listening};
 
 /// Java virtual machines.
 pub struct Jvm;
 
 impl Source for Jvm {
     type Config = Config;
+
+    const OPENED: &'static [&'static str] = &["hsperfdata_*/#"];
+
+    fn grants(config: &Config) -> Grants {
+        Grants { memory: config.memory, others: config.attach, ..Grants::default() }
+    }
+
+    #[cfg(feature = "agent")]
+    const ERRAND: Option<crate::host::opener::Errand> = Some(io::ERRAND);
 
     const TABLE: SourceTable = SourceTable {
         example: "shop:1234",

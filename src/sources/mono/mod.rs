@@ -78,6 +78,8 @@ pub struct Mono;
 impl Source for Mono {
     type Config = Config;
 
+    const OPENED: &'static [&'static str] = &["shm/mono.#"];
+
     const TABLE: SourceTable = SourceTable {
         example: "gcpressure.exe:1234",
         metrics: metrics::METRICS,

@@ -9,16 +9,19 @@ use std::process::{Child, Command, Stdio};
 /// Descriptors from here on are not those of standard input, output and errors.
 const FIRST: libc::c_uint = 3;
 
-/// Starts this program again with one argument. It has `input` as standard input and no other descriptor of this
+/// Starts this program again with these arguments. It has `input` as standard input and no other descriptor of this
 /// process, and it is in a session of its own: what is sent to this process's group does not reach it. What asks a whole
 /// service to end (SIGTERM, SIGINT, SIGHUP) is ignored: this process ends first, and then it.
 ///
 /// # Errors
 /// No process can be started.
-pub fn start_again(argument: &str, input: OwnedFd) -> io::Result<Child> {
+pub fn start_again<'a>(
+    arguments: impl IntoIterator<Item = &'a str>,
+    input: OwnedFd,
+) -> io::Result<Child> {
     let mut command = Command::new("/proc/self/exe");
     command.arg0(std::env::args_os().next().unwrap_or_else(|| OsString::from("pmdaapm")));
-    command.arg(argument).stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(arguments).stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: what runs between fork and exec makes system calls, and neither allocates nor locks.
     unsafe { command.pre_exec(apart) };
     command.spawn()
@@ -60,7 +63,7 @@ mod tests {
         let (_other, passed) = io::pipe().expect("a pipe");
         // One that a library has opened without CLOEXEC.
         rustix::io::fcntl_setfd(&passed, rustix::io::FdFlags::empty()).expect("ours");
-        let mut child = start_again(WAITS, reader.into()).expect("it starts");
+        let mut child = start_again([WAITS], reader.into()).expect("it starts");
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id()));
         let files = std::fs::read_dir(format!("/proc/{}/fd", child.id())).expect("it waits");
         let names = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());

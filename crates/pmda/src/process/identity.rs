@@ -16,7 +16,10 @@ pub fn is_started_by_pmcd() -> bool {
 }
 
 /// Switches to `user`, as PCP's agents do. Does nothing without root's rights.
-pub(crate) fn become_user(user: &str) -> Result<(), String> {
+///
+/// # Errors
+/// There is no such user.
+pub fn become_user(user: &str) -> Result<(), String> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(());
     }

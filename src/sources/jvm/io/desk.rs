@@ -5,7 +5,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::attach::{Stop, Target, ask};
+use super::attach::{Stop, Target};
+use super::errand::asked;
 use crate::clock;
 use crate::host::Host;
 use crate::model::{Charge, ControlId, Memory, Purpose};
@@ -62,7 +63,7 @@ impl Desk {
     ) -> Result<(), String> {
         let host = Arc::clone(host);
         self.run((control, request), target.pid, owner, move |stop, held| {
-            ask(host.proc(), target, request, stop, held)
+            asked(&host, target, request, stop, held)
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod attach;
 mod desk;
+mod errand;
 mod finder;
 mod live;
 mod locate;
@@ -11,6 +12,7 @@ mod region;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use errand::ERRAND;
 use finder::Finder;
 use live::Live;
 use tokio::sync::watch;

@@ -144,7 +144,7 @@ pub(super) fn open_memory(glance: &Glance, library: &Mapping) -> Result<Option<R
 
 /// Opens what was found, if it is a file of the process's user on a file system that answers.
 fn opened(
-    found: &Found,
+    found: &Found<'_>,
     via: &'static str,
     glance: &Glance,
     (mounts, area): (&[u8], &Mapping),

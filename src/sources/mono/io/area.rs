@@ -136,13 +136,13 @@ fn mapped(
         return None;
     }
     let path = format!("{SHM}/mono.{number}");
-    let same = |found: Result<Found, Errno>| same(&found.ok()?, mapping.file(), user);
+    let same = |found: Result<Found<'_>, Errno>| same(&found.ok()?, mapping.file(), user);
     same(Found::mapped(process, mapping.range))
         .or_else(|| same(Found::named(process, Path::new(&path))))
 }
 
 /// Opens what was found, if it is this file and an area of this user.
-fn same(found: &Found, file: Mapped, user: u32) -> Option<Result<Area, Refusal>> {
+fn same(found: &Found<'_>, file: Mapped, user: u32) -> Option<Result<Area, Refusal>> {
     if found.file() != file {
         return None;
     }

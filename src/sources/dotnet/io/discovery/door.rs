@@ -13,9 +13,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::finder::socket;
+use super::finder::{Way, socket};
 use crate::confine::aside;
-use crate::host::{Host, ProcDir, path_of};
+use crate::host::{Host, ProcDir, connect};
 use crate::sources::dotnet::discovery::{Access, Target, Via};
 use crate::sources::dotnet::{Config, limits};
 
@@ -119,18 +119,22 @@ impl Door {
         let (pid, start) = (target.pid, target.start);
         let gone = || io::Error::new(ErrorKind::NotFound, "the process has ended");
         // Files of processes can be slow: their locks are held by the process.
-        let (file, status) = aside::spawn_blocking(move || {
+        let (stream, status) = aside::spawn_blocking(move || {
             let dir =
                 host.proc().open(pid).filter(|dir| dir.start() == Some(start)).ok_or_else(gone)?;
             let status = dir.status().ok_or_else(gone)?;
             let socket = socket(&dir, start, status, &config.directories, &mut |_| ())
                 .map_err(|_| io::Error::new(ErrorKind::NotFound, "its socket is gone"))?;
-            Ok::<_, io::Error>((socket.file, status))
+            // As tokio does: a socket whose queue is full is tried again.
+            let socket = match socket.way {
+                Way::File(file) => connect(&file)?,
+                Way::Opener(path) => dir.connect(&path)?,
+            };
+            Ok::<_, io::Error>((socket, status))
         })
         .await
         .map_err(io::Error::other)??;
-        let connect = async move { UnixStream::connect(path_of(&file)).await?.into_std() };
-        let stream = UnixStream::from_std(aside::run(connect).await??)?;
+        let stream = UnixStream::from_std(stream.into())?;
         if !leaves_reserve(&stream) {
             return Err(Errno::MFILE.into());
         }

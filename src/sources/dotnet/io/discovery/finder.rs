@@ -7,13 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 use tokio::sync::watch;
 
 use crate::host::{
-    self, Glance, Host, Interest, Named, ProcDir, ProcStatus, Program, Reports, Visit, container,
-    folder, folder_in, path_of,
+    self, Found, Glance, Host, Interest, Named, ProcDir, ProcStatus, Program, Reports, Visit,
+    container, folder, folder_in,
 };
 use crate::sources::dotnet::discovery::{
     Access, Look, Socket, Target, access, command_line, parse_socket_name, program_name,
@@ -167,9 +167,17 @@ const RUNTIME: [&[u8]; 2] = [b"libcoreclr.so", b"memfd:doublemapper"];
 /// A socket that exists.
 #[derive(Debug)]
 pub(super) struct SocketFile {
-    /// Not open for reading or writing.
-    pub file: OwnedFd,
+    pub way: Way,
     open: bool,
+}
+
+/// How a socket is connected to.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// By this user; it is not open for reading or writing.
+    File(OwnedFd),
+    /// By the opener: its path below the root of the process.
+    Opener(PathBuf),
 }
 
 /// Looks at a process; `maps`: also whether it has mapped a runtime.
@@ -222,10 +230,17 @@ pub(super) fn socket(
 ) -> Result<SocketFile, Socket> {
     let name = socket_name(status.container_pid.unwrap_or(process.pid()), start);
     let mut absent = Socket::Absent;
-    let mut look = |folder: Result<OwnedFd, Errno>| {
-        let folder = folder.ok()?;
-        watch(&folder);
-        match socket_in(&folder, &name, status) {
+    let mut look = |folder: Result<OwnedFd, Errno>, path: &Path| {
+        let found = folder.and_then(|folder| {
+            watch(&folder);
+            Found::at(&folder, Path::new(&name))
+        });
+        let found = match found {
+            // Only its user sees what is there.
+            Err(Errno::ACCESS) => Found::named(process, &path.join(&name)),
+            found => found,
+        };
+        match looked(found, path.join(&name), (process, status)) {
             Ok(socket) => Some(socket),
             Err(fake @ Socket::Fake { .. }) => {
                 absent = fake;
@@ -241,13 +256,13 @@ pub(super) fn socket(
                 .map_or(Path::new(TMP), |dir| Path::new(std::ffi::OsStr::from_bytes(dir)));
             let others = directories.iter().map(PathBuf::as_path).filter(|&dir| dir != first);
             let mut all = std::iter::once(first).chain(others);
-            all.find_map(|dir| look(folder_in(&root, dir)))
+            all.find_map(|dir| look(folder_in(&root, dir), dir))
         }
         Err(_) => {
             let others = directories.iter().map(PathBuf::as_path);
             let mut all =
                 std::iter::once(Path::new(TMP)).chain(others.filter(|&dir| dir != Path::new(TMP)));
-            let found = all.find_map(|dir| look(folder(CWD, dir)));
+            let found = all.find_map(|dir| look(folder(CWD, dir), dir));
             if found.is_none() && absent == Socket::Absent {
                 absent = Socket::Unknown;
             }
@@ -262,19 +277,20 @@ fn has_runtime(maps: &[u8]) -> bool {
     RUNTIME.iter().any(|name| memchr::memmem::find(maps, name).is_some())
 }
 
-/// A socket of this name, which must be a socket and of the process's user or of root.
-fn socket_in(folder: &OwnedFd, name: &str, status: ProcStatus) -> Result<SocketFile, Socket> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file =
-        rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(|_| Socket::Absent)?;
-    let stat = rustix::fs::fstat(&file).map_err(|_| Socket::Absent)?;
-    let is_socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
-    if !is_socket || ![0, status.uid, status.real].contains(&stat.st_uid) {
-        return Err(Socket::Fake { owner: stat.st_uid });
+/// What was found must be a socket and of the process's user or of root.
+fn looked(
+    found: Result<Found<'_>, Errno>,
+    path: PathBuf,
+    (process, status): (&ProcDir, ProcStatus),
+) -> Result<SocketFile, Socket> {
+    let found = found.map_err(|_| Socket::Absent)?;
+    if !found.is_socket() || ![0, status.uid, status.real].contains(&found.stat().stx_uid) {
+        return Err(Socket::Fake { owner: found.stat().stx_uid });
     }
-    let access =
-        rustix::fs::accessat(CWD, path_of(&file), rustix::fs::Access::WRITE_OK, AtFlags::EACCESS);
-    Ok(SocketFile { open: access.is_ok(), file })
+    if found.may_be_written() {
+        return Ok(SocketFile { way: Way::File(found.into_file()), open: true });
+    }
+    Ok(SocketFile { way: Way::Opener(path), open: process.has_opener() })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
+use rustix::fs::{FileType, Mode};
 use rustix::process::{getpid, getuid};
 
 use super::*;
