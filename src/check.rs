@@ -106,6 +106,9 @@ pub fn report(loaded: &Loaded<Sections>) -> String {
     }
     line(format!("control metrics: for {}", rights.control));
     line(format!("filters: for {}", rights.filter));
+    let wanted = [("seccomp", config.confine.seccomp), ("landlock", config.confine.landlock)];
+    let wanted = wanted.iter().filter(|(_, on)| *on).map(|(key, _)| format!(", {key}"));
+    line(format!("confinement: no_new_privs, no core dumps{}", wanted.collect::<String>()));
     out
 }
 

@@ -12,6 +12,7 @@ use crate::catalogue::Catalogue;
 use crate::check;
 use crate::clock::now;
 use crate::config::{Config, ConfigError, Loaded};
+use crate::confine::Confine;
 use crate::host::opener::{Opener, give_up};
 use crate::net::{Signal, Supervisor, Tls};
 use crate::options::{Mode, Options};
@@ -48,6 +49,7 @@ pub fn main(mut agent: Agent, options: &Options) -> i32 {
         Mode::PrintIds => show(&crate::ids::print(&catalogue)),
         Mode::PrintConfiguration => show(&crate::config::reference::<Sections>()),
         Mode::Catalogue => show(&crate::generate::json(&catalogue)),
+        Mode::PrintConfinement => show(&crate::confine::print()),
         Mode::PrintPmlogconf => show(&crate::pmlogconf::print(&catalogue)),
         Mode::Page => {
             show(&crate::page::html(options.proxy.as_deref(), options.hostspec.as_deref()));
@@ -96,6 +98,11 @@ fn check(options: &Options) -> i32 {
                     warnings.extend(more);
                 }
             });
+            let confine = confine(&loaded.config);
+            // A thread that ends shows what can be given up.
+            let given = std::thread::spawn(move || confine.worker()).join();
+            let fault = given.ok().and_then(|given| given.fault(confine));
+            warnings.extend(fault.map(|fault| format!("confinement: {fault}")));
             warnings.iter().for_each(|warning| show(&format!("warning: {warning}\n")));
             let faults = [check::clash(&loaded), tls.err()];
             faults.into_iter().flatten().fold(0, |_, fault| {
@@ -108,6 +115,11 @@ fn check(options: &Options) -> i32 {
             1
         }
     }
+}
+
+/// `[confine]`.
+const fn confine(config: &Config<Sections>) -> Confine {
+    Confine { seccomp: config.confine.seccomp, landlock: config.confine.landlock }
 }
 
 fn forget(agent: &Agent, catalogue: &Catalogue, pattern: &str) -> i32 {
@@ -163,13 +175,23 @@ fn run(
     // The handshake with pmcd is done before other threads start: pmcd waits for it, and it uses
     // standard input.
     pmda.connect()?;
+    let confine = confine(config);
+    // What cannot be given up is told and does not keep the PMDA from its work.
+    let confined = confine.process();
     let signals = Arc::new(SignalFlags::default());
     let (flags, waker) = (Arc::clone(&signals), wake.clone());
     let limits = &config.limits;
-    let supervisor = Supervisor::start(limits.connections, limits.pending, move |signal| {
+    let on_signal = move |signal| {
         flags.set(signal);
         waker.wake();
-    })?;
+    };
+    let (connections, pending) = (limits.connections, limits.pending);
+    let (supervisor, given) = Supervisor::confined(connections, pending, confine, on_signal)?;
+    let given = given.within(confined);
+    if let Some(fault) = given.fault(confine) {
+        log::warn!("confinement: {fault} (docs/security.md, Confinement)");
+    }
+    store.stats.set_confinement(given.text());
     supervisor.guard();
     check::plain(&config.sources).iter().for_each(|warning| log::warn!("{warning}"));
     let tls = Arc::clone(supervisor.net().tls());
@@ -202,7 +224,7 @@ fn open(agent: &Agent, config: &Config<Sections>) -> Result<Option<Arc<Opener>>,
     if !config.opener.enabled {
         return Ok(None);
     }
-    let opener = Opener::start(&user, config.sources.grants())?;
+    let opener = Opener::start(&user, config.sources.grants(), config.confine.seccomp)?;
     if opener.is_none() {
         log::info!(
             "started without root's rights: processes of other users are read only as far as they let others"

@@ -14,7 +14,8 @@
 //! The libraries in `crates/` are independent of the PMDA; only `sources` knows protocols by name;
 //! a source knows no other source; `sources/registry.rs` lists them all; `meter` has the sums that
 //! several sources make, `runtimes` what those of managed runtimes have in common; `twins` finds processes
-//! that two sources have. `tests/imports.rs` checks these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
+//! that two sources have; `confine` has what processes and threads give up, and the way to what they may not do
+//! themselves. `tests/imports.rs` checks these rules. Without feature `agent` only the pure part is built: it needs neither libpcp nor
 //! libclang.
 
 #![deny(unsafe_code)]
@@ -59,6 +60,9 @@ pub mod config;
 pub mod generate;
 
 pub mod ids;
+
+#[cfg(feature = "agent")]
+pub mod confine;
 
 #[cfg(feature = "agent")]
 pub mod host;

@@ -13,8 +13,9 @@ use pmdaapm::{daemon, options};
 static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() {
-    if std::env::args_os().nth(1).is_some_and(|first| first == guard::ARGUMENT) {
-        exit(guard::main());
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    if first == guard::ARGUMENT || first == guard::UNCONFINED {
+        exit(guard::main(first == guard::ARGUMENT));
     }
     let words: Vec<_> = std::env::args().skip(1).collect();
     if let [first, rest @ ..] = &words[..]

@@ -25,6 +25,7 @@ const OPTIONS: &[OptionDef] = &[
     ),
     flag("print-configuration", "print a table of all configuration keys, exit"),
     flag("print-pmlogconf", "print the groups for pmlogconf(1), exit"),
+    flag("print-confinement", "print the system calls of each kind of thread, exit"),
     flag("catalogue", "print all static metrics as JSON, exit"),
     OptionDef {
         argument: Some("NAME"),
@@ -69,6 +70,8 @@ pub enum Mode {
     PrintConfiguration,
     /// `--print-pmlogconf`: `etc/pmlogconf/*`
     PrintPmlogconf,
+    /// `--print-confinement`: the system calls of each kind of thread, for qa/145
+    PrintConfinement,
     /// `--catalogue`: all metrics as JSON, for scripts
     Catalogue,
     /// `--forget`
@@ -104,6 +107,7 @@ impl Options {
             "print-ids" => Some(Mode::PrintIds),
             "print-configuration" => Some(Mode::PrintConfiguration),
             "print-pmlogconf" => Some(Mode::PrintPmlogconf),
+            "print-confinement" => Some(Mode::PrintConfinement),
             "catalogue" => Some(Mode::Catalogue),
             "forget" => Some(Mode::Forget),
             "page" => Some(Mode::Page),

@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::catalogue::{AgentCell, Part};
 use crate::clock::now;
+use crate::confine::aside::spawn_blocking;
 use crate::host::{Host, owners};
 use crate::model::{Leaf, SourceId};
 use crate::store::{Ends, Peer, Share, Store};

@@ -34,18 +34,22 @@ const RULES: &[(&str, &[&str])] = &[
     ("config", &["model", "read", "store"]),
     ("generate", &["catalogue", "model"]),
     ("clock", &["model"]),
-    ("host", &["clock", "model"]),
-    ("net", &["clock", "contract", "model", "read", "store"]),
+    ("confine", &[]),
+    ("host", &["clock", "confine", "model"]),
+    ("net", &["clock", "confine", "contract", "model", "read", "store"]),
     // A source's section of apm.toml, and its thin half that does I/O.
     ("sources::config", &["config", "contract", "model", "read", "sources"]),
-    ("sources::io", &["clock", "config", "contract", "host", "model", "net", "sources", "store"]),
+    (
+        "sources::io",
+        &["clock", "config", "confine", "contract", "host", "model", "net", "sources", "store"],
+    ),
     // How a source is started, and the list of all sources.
     ("sources::source", &["config", "host", "model", "net", "sources"]),
     (
         "sources::registry",
         &["catalogue", "config", "host", "model", "net", "sources", "store", "twins"],
     ),
-    ("twins", &["catalogue", "clock", "host", "model", "store"]),
+    ("twins", &["catalogue", "clock", "confine", "host", "model", "store"]),
     (
         "callbacks",
         &["catalogue", "clock", "contract", "events", "model", "generate", "state", "store"],
@@ -58,10 +62,12 @@ const MACROS: &[&str] =
 
 /// Crates that only these modules may name.
 const FOREIGN: &[(&str, &[&str])] = &[
-    ("tokio", &["host", "net", "sources::io", "twins"]),
-    ("tokio_util", &["net", "sources::io"]),
+    ("tokio", &["confine", "host", "net", "sources::io", "twins"]),
+    ("tokio_util", &["confine", "net", "sources::io"]),
     ("socket2", &["net", "sources::io"]),
-    ("libc", &["net"]),
+    ("libc", &["confine", "net"]),
+    ("landlock", &["confine"]),
+    ("seccompiler", &["confine"]),
     ("hyper", &["net"]),
     ("hyper_util", &["net"]),
     ("http_body_util", &["net"]),

@@ -82,6 +82,7 @@ stats! {
     CpuSys "cpu.sys" U64 Counter Nanoseconds "CPU time of the PMDA in the kernel" "Of all its threads, as of getrusage(2).";
     MemoryRss "memory.rss" U64 Instant Bytes "Memory of the PMDA that is resident" "Of the whole process, code included, as of /proc/self/statm.";
     MemoryTrees "memory.trees" U64 Instant Bytes "Memory held by trees of methods that are being made" "What calls that are not over have sent, if they may get a record of event.tree, and trees that wait for the end of their window of 30 s or for their names. At most 16 MiB for each source.";
+    Confinement "confinement" Text Discrete None "What the PMDA has given up" "What its processes and threads can no longer do since they started, or why not: get rights by starting programs, leave core dumps, make system calls that they do not need (seccomp), open files (landlock). [confine] of the configuration says what is wanted.";
 }
 
 impl Stat {

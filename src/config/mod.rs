@@ -4,6 +4,7 @@
 //! The sections of sources are a type parameter that implements [`Sections`].
 
 mod access;
+mod confine;
 mod limits;
 mod opener;
 mod privacy;
@@ -20,6 +21,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess};
 
 pub use self::access::{Access, AllowKeys, Events, Pmproxy};
+pub use self::confine::ConfineKeys;
 pub use self::limits::{LimitKeys, Log};
 pub use self::opener::OpenerKeys;
 pub use self::privacy::{Labels, RedactKeys};
@@ -87,6 +89,8 @@ pub struct Config<S> {
     pub opener: OpenerKeys,
     /// `[limits]`
     pub limits: LimitKeys,
+    /// `[confine]`
+    pub confine: ConfineKeys,
     /// `[log]`
     pub log: Log,
 }
@@ -103,6 +107,7 @@ impl<S: Sections> Default for Config<S> {
             labels: Labels::default(),
             opener: OpenerKeys::default(),
             limits: LimitKeys::default(),
+            confine: ConfineKeys::default(),
             log: Log::default(),
         }
     }
@@ -110,8 +115,10 @@ impl<S: Sections> Default for Config<S> {
 
 impl<S: Sections> Table for Config<S> {
     fn keys(&self) -> Vec<&'static str> {
-        let own =
-            ["events", "trees", "tls", "access", "redact", "labels", "opener", "limits", "log"];
+        let own = [
+            "events", "trees", "tls", "access", "redact", "labels", "opener", "limits", "confine",
+            "log",
+        ];
         S::NAMES.iter().copied().chain(own).collect()
     }
 
@@ -125,6 +132,7 @@ impl<S: Sections> Table for Config<S> {
             "labels" => self.labels = map.next_value()?,
             "opener" => self.opener = map.next_value()?,
             "limits" => self.limits = map.next_value()?,
+            "confine" => self.confine = map.next_value()?,
             "log" => self.log = map.next_value()?,
             source => self.sources.read(source, map)?,
         }
@@ -193,12 +201,14 @@ impl<S: Sections> Config<S> {
     /// Changed keys outside the sources' sections that need a restart of the PMDA to take effect.
     #[must_use]
     pub fn needs_restart(&self, new: &Self) -> Vec<&'static str> {
-        let opener = ("opener.enabled", self.opener != new.opener);
-        let (old, new) = (&self.limits, &new.limits);
+        let confine = (&self.confine, &new.confine);
+        let (old, new_limits) = (&self.limits, &new.limits);
         let keys = [
-            opener,
-            ("limits.connections", old.connections != new.connections),
-            ("limits.pending", old.pending != new.pending),
+            ("opener.enabled", self.opener != new.opener),
+            ("confine.seccomp", confine.0.seccomp != confine.1.seccomp),
+            ("confine.landlock", confine.0.landlock != confine.1.landlock),
+            ("limits.connections", old.connections != new_limits.connections),
+            ("limits.pending", old.pending != new_limits.pending),
         ];
         keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Sections;
 use super::access::{Access, AllowKeys, Events};
+use super::confine::ConfineKeys;
 use super::limits::{LimitKeys, Log};
 use super::opener::OpenerKeys;
 use super::privacy::{Labels, RedactKeys};
@@ -58,6 +59,9 @@ pub fn reference<S: Sections>() -> String {
     let own = "The process that opens files of other users' processes ([security.md](security.md#the-opener)).\n\n";
     section(&mut out, "[opener]", own, &[OpenerKeys::KEYS]);
     section(&mut out, "[limits]", "Bounds on what peers can cause.\n\n", &[LimitKeys::KEYS]);
+    let own = "What threads give up before they read ([security.md](security.md#confinement)); `apm.self.confinement` has \
+               what holds.\n\n";
+    section(&mut out, "[confine]", own, &[ConfineKeys::KEYS]);
     section(&mut out, "[log]", "", &[Log::KEYS]);
     out
 }

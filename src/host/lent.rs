@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 
+use crate::confine::aside::spawn_blocking;
+
 /// A value, or where it works and since when.
 #[derive(Debug)]
 pub struct Lent<T, O = ()> {
@@ -33,7 +35,7 @@ impl<T: Send + 'static, O: Send + 'static> Lent<T, O> {
     /// Works with it on a thread that may block, if it is here.
     pub fn lend(&mut self, work: impl FnOnce(&mut T) -> O + Send + 'static) {
         let Some(mut value) = self.here.take() else { return };
-        let work = tokio::task::spawn_blocking(move || {
+        let work = spawn_blocking(move || {
             let done = work(&mut value);
             (value, done)
         });

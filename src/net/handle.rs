@@ -17,6 +17,8 @@ use super::peers::Peers;
 use super::tail::{FileFactory, Tail};
 use super::tcp::Listen;
 use super::tls::Tls;
+use crate::confine::Confine;
+use crate::confine::aside::Helper;
 use crate::model::Listening;
 use crate::store::LogThrottle;
 
@@ -31,6 +33,8 @@ pub struct Net {
     pub(super) threads: Arc<Mutex<Vec<JoinHandle<()>>>>,
     pub(super) guard: Arc<Guard>,
     pub(super) tls: Arc<Tls>,
+    pub(super) helper: Helper,
+    pub(super) confine: Option<Confine>,
 }
 
 impl Net {
@@ -83,8 +87,14 @@ impl Net {
         factory: FileFactory,
     ) -> io::Result<()> {
         let tail = Tail { peers: peers.clone(), factory, patterns, stop: self.stop.clone() };
-        let thread =
-            std::thread::Builder::new().name("apm-files".into()).spawn(move || tail.run())?;
+        let (helper, confine) = (self.helper.clone(), self.confine);
+        let thread = std::thread::Builder::new().name("apm-files".into()).spawn(move || {
+            helper.serve_this_thread();
+            if let Some(fault) = confine.and_then(|wanted| wanted.files().fault(wanted)) {
+                log::warn!("the thread that follows files: {fault}");
+            }
+            tail.run();
+        })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }

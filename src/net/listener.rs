@@ -2,12 +2,14 @@
 //! task for each connection. [`Serve`] is what a connection's task does.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pmda::process::leaves_reserve;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +19,7 @@ use super::peers::Peers;
 use super::tcp::acknowledge;
 use super::tls::{Tls, Wire};
 use crate::clock::now;
+use crate::confine::aside;
 use crate::store::{LogThrottle, Stat};
 
 /// Time between two tries to bind: the owner of an address in use may be the previous PMDA.
@@ -24,7 +27,7 @@ const BIND_RETRY: Duration = Duration::from_secs(2);
 /// Length of the accept queue, the largest that Linux can count: all agents reconnect at once after
 /// a restart of the PMDA or the host, and connections that do not fit are lost. The kernel cuts it
 /// to `net.core.somaxconn`.
-const BACKLOG: u32 = 65_535;
+const BACKLOG: i32 = 65_535;
 /// The file with the kernel's limit of [`BACKLOG`].
 const BACKLOG_MAX: &str = "/proc/sys/net/core/somaxconn";
 /// Pause after a failed accept (too many open files, say).
@@ -103,7 +106,9 @@ impl<S: Serve> Listener<S> {
                 () = self.stop.cancelled() => return,
                 () = sleep(BIND_RETRY) => {}
             }
-            bound = self.bind(&mut throttle);
+            let address = self.address;
+            let socket = aside::wait(move || bind(address));
+            bound = socket.and_then(|socket| self.bound(socket, &mut throttle));
         };
         let mut throttle = LogThrottle::default();
         loop {
@@ -143,11 +148,17 @@ impl<S: Serve> Listener<S> {
 
     /// Tries to bind the address. Must be called within the runtime.
     pub(super) fn bind(&self, throttle: &mut LogThrottle) -> Option<TcpListener> {
+        self.bound(bind(self.address), throttle)
+    }
+
+    /// Tells what a try has brought.
+    fn bound(&self, socket: io::Result<Queue>, throttle: &mut LogThrottle) -> Option<TcpListener> {
         let (address, name) = (self.address, self.peers.name());
-        match bind(address) {
-            Ok(listener) => {
+        let listener = socket.and_then(|(socket, most)| Ok((TcpListener::from_std(socket)?, most)));
+        match listener {
+            Ok((listener, most)) => {
                 let how = if self.tls.is_some() { " with TLS" } else { "" };
-                log::info!("{name}: listening on {address}{how}{}", short_queue(&self.limit));
+                log::info!("{name}: listening on {address}{how}{}", short_queue(most, &self.limit));
                 Some(listener)
             }
             Err(e) => {
@@ -225,23 +236,26 @@ impl<S: Serve> Listener<S> {
     }
 }
 
-/// A listening socket with the longest queue that the kernel allows.
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+/// A listening socket, and the longest queue that the kernel allows; `None`: it is not known.
+type Queue = (std::net::TcpListener, Option<usize>);
+
+/// Listens. Workers may not.
+fn bind(address: SocketAddr) -> io::Result<Queue> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
     // Ended connections of a previous PMDA must not block the port.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    let most = std::fs::read_to_string(BACKLOG_MAX).ok();
+    Ok((socket.into(), most.and_then(|text| text.trim().parse().ok())))
 }
 
 /// A warning if the kernel's queue is shorter than the number of agents that may connect at once;
 /// else empty.
-fn short_queue(limit: &ConnectionLimit) -> String {
-    let most = std::fs::read_to_string(BACKLOG_MAX)
-        .ok()
-        .and_then(|text| text.trim().parse::<usize>().ok());
+fn short_queue(most: Option<usize>, limit: &ConnectionLimit) -> String {
     match most {
-        Some(most) if most < limit.connections().min(BACKLOG as usize) => {
+        Some(most) if most < limit.connections().min(BACKLOG.unsigned_abs() as usize) => {
             format!(
                 "; net.core.somaxconn is {most}: if more agents come at once some can be lost, raise it with sysctl(8)"
             )

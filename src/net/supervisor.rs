@@ -1,5 +1,6 @@
 //! Owns the workers: starts them, hands out [`Net`], stops everything within seconds.
 
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,11 +14,15 @@ use tokio_util::task::TaskTracker;
 use super::connection_limit::ConnectionLimit;
 use super::guard::{self, Guard};
 use super::handle::Net;
+use crate::confine::aside::{self, Aside};
+use crate::confine::{Confine, Given};
 
 /// Threads that read and decode.
 const WORKERS: usize = 2;
 /// Tasks that a worker runs between two polls for I/O: one turn can take a millisecond.
 const TURNS: u32 = 31;
+/// Longest time until a worker has begun.
+const BEGIN: Duration = Duration::from_secs(30);
 /// Most time that sessions get to end: a source may have to say farewell to peers on this host that
 /// are slow.
 const DRAIN: Duration = Duration::from_secs(3);
@@ -35,6 +40,7 @@ pub enum Signal {
 pub struct Supervisor {
     runtime: Runtime,
     net: Net,
+    aside: Aside,
 }
 
 impl Supervisor {
@@ -49,12 +55,44 @@ impl Supervisor {
         pending: u64,
         on_signal: impl Fn(Signal) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
+        Self::begin(connections, pending, None, on_signal).map(|(supervisor, _)| supervisor)
+    }
+
+    /// The same, with workers that have given up what `confine` says before they take anything from a peer.
+    ///
+    /// # Errors
+    /// Threads cannot be started.
+    pub fn confined(
+        connections: u64,
+        pending: u64,
+        confine: Confine,
+        on_signal: impl Fn(Signal) + Send + Sync + 'static,
+    ) -> std::io::Result<(Self, Given)> {
+        let (supervisor, given) = Self::begin(connections, pending, Some(confine), on_signal)?;
+        Ok((supervisor, given.ok_or_else(|| std::io::Error::other("no worker has begun"))?))
+    }
+
+    /// With what one worker has given up that has given up least.
+    fn begin(
+        connections: u64,
+        pending: u64,
+        confine: Option<Confine>,
+        on_signal: impl Fn(Signal) + Send + Sync + 'static,
+    ) -> std::io::Result<(Self, Option<Given>)> {
+        let aside = Aside::start()?;
+        let (helper, (tell, told)) = (aside.helper(), sync_channel(WORKERS));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .event_interval(TURNS)
             .thread_name("apm-worker")
+            .on_thread_start(move || {
+                helper.serve_this_thread();
+                let _ = tell.try_send(confine.map(Confine::worker));
+            })
             .enable_all()
             .build()?;
+        let given = (0..WORKERS).filter_map(|_| told.recv_timeout(BEGIN).ok()?);
+        let given = given.max_by_key(|given| confine.and_then(|wanted| given.fault(wanted)));
         let size = |n| usize::try_from(n).unwrap_or(usize::MAX);
         let net = Net {
             runtime: runtime.handle().clone(),
@@ -64,9 +102,11 @@ impl Supervisor {
             threads: Arc::new(Mutex::default()),
             guard: Arc::new(Guard::default()),
             tls: Arc::default(),
+            helper: aside.helper(),
+            confine,
         };
         runtime.block_on(async { watch_signals(on_signal) })?;
-        Ok(Self { runtime, net })
+        Ok((Self { runtime, net, aside }, given))
     }
 
     /// The I/O of sources.
@@ -78,7 +118,14 @@ impl Supervisor {
     /// From now on connections that programs wait for are ended if the PMDA stands still.
     pub fn guard(&self) {
         let guard = Arc::clone(&self.net.guard);
-        guard.arm(|socket| process::start_again([guard::ARGUMENT], socket).map(Some));
+        let argument = match self.net.confine {
+            Some(Confine { seccomp: true, landlock: true }) => guard::ARGUMENT,
+            _ => guard::UNCONFINED,
+        };
+        guard.arm(move |socket| {
+            let started = aside::wait(move || process::start_again([argument], socket));
+            started.unwrap_or_else(|| Err(std::io::Error::other("the PMDA ends"))).map(Some)
+        });
         self.runtime.spawn(async move {
             loop {
                 sleep(guard::BEAT).await;
@@ -102,6 +149,7 @@ impl Supervisor {
         }
         self.runtime.shutdown_timeout(Duration::from_millis(200));
         guard.stop();
+        drop(self.aside);
     }
 }
 

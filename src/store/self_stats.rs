@@ -13,6 +13,7 @@ pub struct SelfStats {
     started: Mutex<Duration>,
     config_file: Mutex<String>,
     access_reason: Mutex<String>,
+    confinement: Mutex<String>,
 }
 
 impl Default for SelfStats {
@@ -22,6 +23,7 @@ impl Default for SelfStats {
             started: Mutex::default(),
             config_file: Mutex::new("defaults".into()),
             access_reason: Mutex::default(),
+            confinement: Mutex::default(),
         }
     }
 }
@@ -78,6 +80,17 @@ impl SelfStats {
     #[must_use]
     pub fn access_reason(&self) -> String {
         self.access_reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the PMDA has given up.
+    pub fn set_confinement(&self, text: String) {
+        *self.confinement.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    /// What the PMDA has given up.
+    #[must_use]
+    pub fn confinement(&self) -> String {
+        self.confinement.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The configuration file in use.

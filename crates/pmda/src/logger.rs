@@ -2,8 +2,11 @@
 //! the form of pmNotifyErr(3), one write(2) per line, with a limit on the rate of lines.
 
 use std::io::Write;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// Lines written at once, and lines per second in the long run. Errors are always written.
 const BURST: f64 = 200.0;
@@ -28,11 +31,15 @@ static LOG: Log = Log {
     bucket: Mutex::new(Bucket { tokens: BURST, at: None, dropped: 0 }),
 };
 
+/// Read once: not every thread may open files later.
+static ZONE: LazyLock<TimeZone> = LazyLock::new(TimeZone::system);
+
 impl Log {
     /// Installs the process's logger, whose lines begin with the program's name and process number.
     /// Later calls change only the level.
     pub fn install(name: &str, level: log::LevelFilter) {
         LOG.name.get_or_init(|| name.to_owned());
+        LazyLock::force(&ZONE);
         let _ = log::set_logger(&LOG);
         log::set_max_level(level);
     }
@@ -94,7 +101,7 @@ fn line(name: &str, level: log::Level, text: &str) -> String {
 
 /// `Sat Nov 21 03:10:54`, as pmNotifyErr(3) writes.
 fn local_time() -> String {
-    jiff::Zoned::now().strftime("%a %b %e %H:%M:%S").to_string()
+    Timestamp::now().to_zoned(ZONE.clone()).strftime("%a %b %e %H:%M:%S").to_string()
 }
 
 #[cfg(test)]

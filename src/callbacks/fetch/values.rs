@@ -35,6 +35,9 @@ fn self_stat(row: &Row, store: &Store, now: Duration, results: &mut Results) {
         Some(Stat::ConfigFile) => {
             return results.text(IN_NULL, &store.stats.config_file());
         }
+        Some(Stat::Confinement) => {
+            return results.text(IN_NULL, &store.stats.confinement());
+        }
         Some(Stat::AccessReason) => {
             return results.text(IN_NULL, &store.stats.access_reason());
         }

@@ -13,7 +13,8 @@ use super::message;
 use super::names::Names;
 use super::rights;
 use super::worker::Worker;
-use super::{Errand, HANGING, WORKER};
+use super::{CONFINED, Errand, HANGING, WORKER};
+use crate::confine;
 
 /// Time between two looks.
 const LOOK: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
@@ -24,18 +25,22 @@ const LOOK: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 pub fn main(arguments: &[String], names: Names, errands: &[Errand]) -> i32 {
     let _ = set_name(c"pmdaapm-opener");
     let [user, grants @ ..] = arguments else { return 2 };
+    let confined = grants.iter().any(|word| word == CONFINED);
     let grants = super::granted(grants);
     if let Err(e) = rights::keep(user, grants) {
         let _ = message::send(rustix::stdio::stdin(), e.as_bytes(), None);
         return 1;
     }
     let _ = set_no_new_privs(true);
-    serve(rustix::stdio::stdin(), Worker { names, grants }, errands);
+    if confined {
+        confine::keeper();
+    }
+    serve(rustix::stdio::stdin(), (Worker { names, grants }, confined), errands);
     0
 }
 
 /// Each message brings a socket: of a new worker, which takes the place of the last one, or of an errand.
-fn serve(socket: BorrowedFd<'_>, work: Worker, errands: &[Errand]) {
+fn serve(socket: BorrowedFd<'_>, (work, confined): (Worker, bool), errands: &[Errand]) {
     let (mut workers, mut others): (Vec<Child>, Vec<Child>) = (Vec::new(), Vec::new());
     loop {
         let all = workers.iter().chain(&others);
@@ -66,6 +71,9 @@ fn serve(socket: BorrowedFd<'_>, work: Worker, errands: &[Errand]) {
                     workers.extend(started(c"pmdaapm-opens", || {
                         // Without its parent nobody would give it up.
                         let _ = set_parent_process_death_signal(Some(Signal::KILL));
+                        if confined {
+                            confine::opener();
+                        }
                         work.serve(theirs.as_fd());
                     }));
                 }

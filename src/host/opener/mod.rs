@@ -49,6 +49,7 @@ const LINE: Duration = Duration::from_secs(60);
 const MEMORY: &str = "memory";
 const CONNECT: &str = "connect";
 const BECOME: &str = "become";
+const CONFINED: &str = "confined";
 
 /// What the arguments of the opener grant.
 fn granted(words: &[String]) -> Grants {
@@ -87,16 +88,22 @@ struct State {
 type Answer = Result<(u64, Option<OwnedFd>), Errno>;
 
 impl Opener {
-    /// Starts the opener, if this process has rights of which it can keep some. It becomes `user`.
+    /// Starts the opener, if this process has rights of which it can keep some. It becomes `user`. `confined`: it makes
+    /// only the system calls that it needs.
     ///
     /// # Errors
     /// No process can be started.
-    pub fn start(user: &str, grants: Grants) -> io::Result<Option<Self>> {
+    pub fn start(user: &str, grants: Grants, confined: bool) -> io::Result<Option<Self>> {
         if !rights::has_any() {
             return Ok(None);
         }
         let (keeper, theirs) = pair()?;
-        let granted = [(grants.memory, MEMORY), (grants.connect, CONNECT), (grants.others, BECOME)];
+        let granted = [
+            (grants.memory, MEMORY),
+            (grants.connect, CONNECT),
+            (grants.others, BECOME),
+            (confined, CONFINED),
+        ];
         let mut arguments = vec![ARGUMENT, user];
         arguments.extend(granted.into_iter().filter(|(is, _)| *is).map(|(_, word)| word));
         let child = start_again(arguments, theirs)?;

@@ -7,14 +7,15 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_name, set_no_new_privs};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_name};
 
 use super::message::{self, Message};
 use super::{BEAT, SILENT};
+use crate::confine;
 
 /// The whole life of the second process: standard input is the socket. Returns the exit status.
 #[must_use]
-pub fn main() -> i32 {
+pub fn main(confined: bool) -> i32 {
     // Who looks for pmdaapm by its name looks for the other one.
     let _ = set_name(c"pmdaapm-guard");
     let none = CapabilitySet::empty();
@@ -23,7 +24,9 @@ pub fn main() -> i32 {
         None,
         CapabilitySets { effective: none, permitted: none, inheritable: none },
     );
-    let _ = set_no_new_privs(true);
+    if confined {
+        confine::guard();
+    }
     serve(rustix::stdio::stdin(), BEAT);
     0
 }

@@ -23,10 +23,13 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::clock::now;
+use crate::confine::aside;
 use crate::store::LogThrottle;
 
 /// The argument that makes this program the second process.
 pub const ARGUMENT: &str = "--guard";
+/// The same, for a process that gives up nothing: `[confine]` says so.
+pub const UNCONFINED: &str = "--guard-unconfined";
 /// Time between two signs of life.
 pub(super) const BEAT: Duration = Duration::from_secs(2);
 /// Looks in a row, one each [`BEAT`], without one: the PMDA stands still. The looks are counted, not the time, since
@@ -216,9 +219,11 @@ impl State {
         if at < self.retry {
             return;
         }
-        let pair =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-        let started = pair.map_err(io::Error::from).and_then(|(socket, theirs)| {
+        let pair = aside::wait(|| {
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        });
+        let pair = pair.unwrap_or(Err(Errno::CANCELED)).map_err(io::Error::from);
+        let started = pair.and_then(|(socket, theirs)| {
             let child = start(theirs)?;
             Ok(Running { socket, child, holds: 0, releases: Vec::new(), deaf: 0 })
         });
@@ -260,10 +265,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
+        if let Some(mut child) = self.child.take() {
             // First: at the end of the socket it would end connections that are at work.
-            let _ = child.kill();
-            let _ = child.wait();
+            let _ = aside::wait(move || child.kill().and_then(|()| child.wait()));
         }
     }
 }

@@ -22,6 +22,7 @@ pub(super) use self::refusal::Refused;
 pub(super) use self::wire::{Secure, Wire};
 use super::ledger::Ledger;
 use crate::clock::now;
+use crate::confine::aside;
 use crate::contract::Held;
 use crate::model::Memory;
 
@@ -140,7 +141,7 @@ impl Tls {
                 tls.look();
                 tls.looked.store(at, Relaxed);
             };
-            let _ = tokio::task::spawn_blocking(look).await;
+            let _ = aside::spawn_blocking(look).await;
         }
         self.lock().config.clone()
     }

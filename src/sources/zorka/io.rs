@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::collector::Collector;
 use super::{Config, limits};
+use crate::confine::aside;
 use crate::net::{HttpLimits, HttpListen, Peers, state_file};
 use crate::sources::{Context, Running};
 
@@ -131,7 +132,7 @@ async fn save(collector: Arc<Collector>, path: PathBuf, stop: CancellationToken)
         };
         if let Some(text) = collector.take_state() {
             let path = path.clone();
-            let written = tokio::task::spawn_blocking(move || {
+            let written = aside::spawn_blocking(move || {
                 state_file::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))
             });
             let why = written.await.map_err(|e| e.to_string()).and_then(|written| written).err();

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 use super::reading::{TURN, Turn, read, with_buffer};
+use crate::confine::aside;
 use crate::contract::Peer;
 use crate::net::guard::Guarded;
 use crate::sources::dotnet::discovery::Target;
@@ -105,7 +106,9 @@ impl Bursts {
                 }
             }
         });
-        if let Err(error) = self.profile.feed(&mut reading.input, &mut self.threads) {
+        let fed = self.profile.feed(&mut reading.input, &mut self.threads);
+        self.threads.forget_times();
+        if let Err(error) = fed {
             turn.fault = Some(error.to_string());
             self.discard();
         }
@@ -160,14 +163,39 @@ pub(super) struct Threads {
     pid: u32,
     /// By their ids in the process's pid namespace, if that is another than ours: their ids here.
     inner: Option<HashMap<u64, u64>>,
+    /// Their times, and those that were asked for before.
+    times: HashMap<u64, Option<u64>>,
+    asked: Vec<u64>,
+    before: Vec<u64>,
 }
 
-crate::heap_size!(Threads { inner });
+crate::heap_size!(Threads { inner, times, asked, before });
 
 impl Threads {
     /// `inner_pid`: the process id as the process sees it.
     pub(super) fn new(pid: u32, inner_pid: u32) -> Self {
-        Self { pid, inner: (pid != inner_pid).then(HashMap::new) }
+        Self { pid, inner: (pid != inner_pid).then(HashMap::new), ..Self::default() }
+    }
+
+    /// Does what reads files: who decodes may not.
+    fn aside<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        let mut threads = std::mem::take(self);
+        let done = aside::wait(move || {
+            let found = work(&mut threads);
+            (threads, found)
+        });
+        let (threads, found) = done?;
+        *self = threads;
+        Some(found)
+    }
+
+    /// Times are read anew from here on, at once those of the threads that were asked for since the last time.
+    fn forget_times(&mut self) {
+        self.times.clear();
+        self.before = std::mem::take(&mut self.asked);
     }
 
     /// Ids of all threads.
@@ -213,6 +241,34 @@ impl Threads {
 
 impl Lookup for Threads {
     fn thread_name(&mut self, thread: u64) -> Option<String> {
+        self.aside(move |threads| threads.name(thread))?
+    }
+}
+
+impl Clock for Threads {
+    fn all(&mut self) -> Option<HashMap<u64, u64>> {
+        self.aside(Self::all_times)?
+    }
+
+    fn one(&mut self, thread: u64) -> Option<u64> {
+        if !self.times.contains_key(&thread) {
+            self.aside(move |threads| {
+                let before = std::mem::take(&mut threads.before);
+                for thread in before.into_iter().chain([thread]) {
+                    let time = threads.one_time(thread);
+                    threads.times.insert(thread, time);
+                }
+            })?;
+        }
+        if !self.asked.contains(&thread) {
+            self.asked.push(thread);
+        }
+        self.times.get(&thread).copied().flatten()
+    }
+}
+
+impl Threads {
+    fn name(&self, thread: u64) -> Option<String> {
         let is = |id: &u64| self.inner_id(*id) == Some(thread);
         let outer = match self.inner {
             // The process counts its threads in another namespace.
@@ -221,10 +277,8 @@ impl Lookup for Threads {
         };
         Some(self.read(outer, "comm")?.trim_end().to_owned())
     }
-}
 
-impl Clock for Threads {
-    fn all(&mut self) -> Option<HashMap<u64, u64>> {
+    fn all_times(&mut self) -> Option<HashMap<u64, u64>> {
         if self.pid == 0 {
             return None;
         }
@@ -240,7 +294,7 @@ impl Clock for Threads {
         (!times.is_empty()).then_some(times)
     }
 
-    fn one(&mut self, thread: u64) -> Option<u64> {
+    fn one_time(&mut self, thread: u64) -> Option<u64> {
         let outer = match &self.inner {
             _ if self.pid == 0 => return None,
             Some(inner) => match inner.get(&thread) {
@@ -272,7 +326,7 @@ mod tests {
         assert_eq!(threads.one(u64::MAX), None);
         assert_eq!(Threads::new(0, 1).all(), None);
         // As if the ids were others: the namespace of a process without one of its own is ours.
-        let mut inner = Threads { pid, inner: Some(HashMap::new()) };
+        let mut inner = Threads { pid, inner: Some(HashMap::new()), ..Threads::default() };
         assert!(inner.one(thread).is_some_and(|time| time >= after));
     }
 }

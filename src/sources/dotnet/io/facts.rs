@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::discovery::Found;
 use crate::clock::now;
+use crate::confine::aside;
 use crate::contract::{Identity, Peer, Service};
 use crate::host::{ProcDir, ProcStat};
 use crate::model::{Now, Value};
@@ -184,11 +185,15 @@ impl Times {
             return;
         }
         self.next = now + PERIOD;
-        let Some(process) = found.process() else { return };
-        let stat = process.stat().filter(|stat| stat.start == found.target.start);
-        let Some(ProcStat { cpu: (user, system), .. }) = stat else { return };
-        // They can be others at any time.
-        if let Some(cpus) = cpus(&process) {
+        let found = found.clone();
+        let read = aside::wait(move || {
+            let process = found.process()?;
+            let stat = process.stat().filter(|stat| stat.start == found.target.start)?;
+            // They can be others at any time.
+            Some((stat, cpus(&process)))
+        });
+        let Some((ProcStat { cpu: (user, system), .. }, cpus)) = read.flatten() else { return };
+        if let Some(cpus) = cpus {
             peer.set(m::CPUS, cpus);
         }
         for (slot, mode, time) in [(0, "user", user), (1, "system", system)] {

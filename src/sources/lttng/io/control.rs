@@ -30,6 +30,7 @@ use super::super::control::{
 use super::super::limits::{OUTPUT_MAX, REQUESTS_MAX, STATE_MAX, STDERR_MAX};
 use super::super::metrics::STATUS;
 use crate::clock::now;
+use crate::confine::aside;
 use crate::net::state_file;
 use crate::store::ControlQueue;
 /// Receives the answer to a request, on a worker; must not block.
@@ -182,7 +183,9 @@ impl Driver {
                 Action::Save(text) => self.save(text).await,
                 Action::Run(invocation) => {
                     let program = self.program.clone();
-                    let reply = self.listen_during(run(&program, &invocation)).await;
+                    let work = aside::run(run(program, invocation.clone()));
+                    let reply = self.listen_during(work).await;
+                    let reply = reply.unwrap_or_else(|e| no_reply(Exit::NotStarted(e.to_string())));
                     log::debug!(
                         "lttng {}: {:?} {}",
                         invocation.args.join(" "),
@@ -192,8 +195,10 @@ impl Driver {
                     self.controller.replied(&reply, now().monotonic);
                 }
                 Action::Probe => {
-                    let probe = self.listen_during(look()).await;
-                    self.controller.probed(&probe);
+                    // Not answered: the PMDA ends.
+                    if let Ok(probe) = self.listen_during(aside::run(look())).await {
+                        self.controller.probed(&probe);
+                    }
                 }
                 Action::Idle(time) => {
                     tokio::select! {
@@ -239,7 +244,7 @@ impl Driver {
 
     async fn save(&mut self, text: String) {
         let path = self.state_file.clone();
-        let result = tokio::task::spawn_blocking(move || state_file::write(&path, &text)).await;
+        let result = aside::spawn_blocking(move || state_file::write(&path, &text)).await;
         let failure = match result {
             Ok(Ok(())) => None,
             Ok(Err(e)) => Some(e.to_string()),
@@ -307,7 +312,7 @@ const KILL_TIME: Duration = Duration::from_secs(1);
 
 /// Runs a command within its time limit. Dropping the future kills the process. It inherits the
 /// environment, `LTTNG_HOME` included.
-async fn run(program: &Path, invocation: &Invocation) -> Reply {
+async fn run(program: PathBuf, invocation: Invocation) -> Reply {
     let spawned = tokio::process::Command::new(program)
         .args(&invocation.args)
         .env("LC_ALL", "C")
@@ -316,11 +321,10 @@ async fn run(program: &Path, invocation: &Invocation) -> Reply {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn();
-    let failed = |exit| Reply { exit, stdout: Vec::new(), stderr: String::new() };
     let mut child = match spawned {
         Ok(child) => child,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return failed(Exit::NotInstalled),
-        Err(e) => return failed(Exit::NotStarted(e.to_string())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return no_reply(Exit::NotInstalled),
+        Err(e) => return no_reply(Exit::NotStarted(e.to_string())),
     };
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let ended = timeout(invocation.limit, converse(&mut child, &mut stdout, &mut stderr)).await;
@@ -335,6 +339,10 @@ async fn run(program: &Path, invocation: &Invocation) -> Reply {
         let _ = timeout(KILL_TIME, child.kill()).await;
     }
     Reply { exit, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
+}
+
+const fn no_reply(exit: Exit) -> Reply {
+    Reply { exit, stdout: Vec::new(), stderr: String::new() }
 }
 
 /// Why the output was not read to its end.
@@ -414,8 +422,9 @@ async fn look() -> Probe {
     for path in paths {
         sockets.push((path.display().to_string(), socket(&path).await));
     }
-    // A user or group without a name is shown by its number.
-    Probe { user: user_name(user).unwrap_or_else(|| user.to_string()), sockets }
+    // A user or group without a name is shown by its number. Their lists can be on a server.
+    let name = aside::spawn_blocking(move || user_name(user)).await.ok().flatten();
+    Probe { user: name.unwrap_or_else(|| user.to_string()), sockets }
 }
 
 async fn socket(path: &Path) -> Socket {
@@ -424,11 +433,12 @@ async fn socket(path: &Path) -> Socket {
         Err(_) | Ok(Ok(_)) => Socket::Alive,
         Ok(Err(e)) if e.kind() == ErrorKind::NotFound => Socket::Absent,
         Ok(Err(e)) if e.kind() == ErrorKind::PermissionDenied => {
-            let group = std::fs::metadata(path).map_or_else(
-                |_| "tracing".to_owned(),
-                |m| group_name(m.gid()).unwrap_or_else(|| m.gid().to_string()),
-            );
-            Socket::Denied(group)
+            let gid = std::fs::metadata(path).map(|file| file.gid());
+            let group = aside::spawn_blocking(move || {
+                let gid = gid.ok()?;
+                Some(group_name(gid).unwrap_or_else(|| gid.to_string()))
+            });
+            Socket::Denied(group.await.ok().flatten().unwrap_or_else(|| "tracing".to_owned()))
         }
         Ok(Err(_)) => Socket::Dead,
     }

@@ -23,6 +23,7 @@ use super::control::{Command, Verb};
 use super::viewer::End;
 use super::{Config, OwnViewers, Protocol, Reader, RecordFilter, metrics, viewer};
 use crate::clock::now;
+use crate::confine::aside;
 use crate::heap_size;
 use crate::model::{ControlId, HeapSize};
 use crate::net::ledger::{Full, Ledger};
@@ -200,7 +201,12 @@ impl RelayConnection {
     /// # Errors
     /// The connection failed.
     pub(super) async fn dial(address: &str) -> Result<Self, String> {
-        let connected = timeout(TIME_LIMIT, TcpStream::connect(address)).await;
+        let address = address.to_owned();
+        let connect = async {
+            let dial = async { TcpStream::connect(address).await?.into_std() };
+            TcpStream::from_std(aside::run(dial).await??)
+        };
+        let connected = timeout(TIME_LIMIT, connect).await;
         let stream = connected.map_err(|_| "no answer".to_owned())?.map_err(|e| e.to_string())?;
         if !leaves_reserve(&stream) {
             return Err("the limit of open files is reached".to_owned());

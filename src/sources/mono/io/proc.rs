@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::confine::aside;
 use crate::host;
 use crate::host::{Holding, ProcDir, Socket, holds, socket};
 use crate::sources::mono::process::{Facts, Host, Said, Via};
@@ -19,10 +20,10 @@ const REST: u32 = 4;
 const STARTED: Duration = Duration::from_secs(2);
 
 /// /proc.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ProcHost {
     host: Arc<host::Host>,
-    inner: Mutex<Option<Inner>>,
+    inner: Arc<Mutex<Option<Inner>>>,
 }
 
 /// Processes with another id in their own pid namespace.
@@ -36,7 +37,7 @@ struct Inner {
 
 impl ProcHost {
     pub(super) fn new(host: Arc<host::Host>) -> Self {
-        Self { host, inner: Mutex::default() }
+        Self { host, inner: Arc::default() }
     }
 
     /// What is known of a process; `None`: it has ended.
@@ -146,7 +147,19 @@ fn of(process: &ProcDir, user: u32) -> bool {
 const COMMAND: u64 = 4 << 10;
 
 impl Host for ProcHost {
+    /// Who decodes may not look himself.
     fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
+        let (this, via) = (self.clone(), via.clone());
+        let (pid, started) = (said.pid, said.started);
+        let command = said.command.map(str::to_owned);
+        aside::wait(move || {
+            this.find_here(&via, &Said { pid, command: command.as_deref(), started })
+        })?
+    }
+}
+
+impl ProcHost {
+    fn find_here(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
         let (what, user) = match via {
             Via::Tcp { peer, ours } => {
                 let Socket { inode, user } = socket(self.host.proc(), *peer, *ours)?;

@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::finder::{Way, socket};
+use crate::confine::aside;
 use crate::host::{Host, ProcDir, connect};
 use crate::sources::dotnet::discovery::{Access, Target, Via};
 use crate::sources::dotnet::{Config, limits};
@@ -118,7 +119,7 @@ impl Door {
         let (pid, start) = (target.pid, target.start);
         let gone = || io::Error::new(ErrorKind::NotFound, "the process has ended");
         // Files of processes can be slow: their locks are held by the process.
-        let (stream, status) = tokio::task::spawn_blocking(move || {
+        let (stream, status) = aside::spawn_blocking(move || {
             let dir =
                 host.proc().open(pid).filter(|dir| dir.start() == Some(start)).ok_or_else(gone)?;
             let status = dir.status().ok_or_else(gone)?;

@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now;
+use crate::confine::aside;
 use crate::sources::dotnet::limits;
 use crate::sources::dotnet::wire::ipc::{ADVERTISE, Advertise};
 use crate::store::LogThrottle;
@@ -166,32 +167,46 @@ struct Bound {
 
 impl Bound {
     async fn new(path: &Path) -> io::Result<Self> {
-        if let Some(directory) = path.parent()
-            && !directory.exists()
-        {
-            std::fs::create_dir(directory)?;
-            let mode = std::fs::Permissions::from_mode(DIRECTORY_MODE);
-            std::fs::set_permissions(directory, mode)?;
-        }
-        let listener = match UnixListener::bind(path) {
-            Err(e) if e.kind() == ErrorKind::AddrInUse => {
-                remove_dead(path).await?;
-                UnixListener::bind(path)
-            }
-            bound => bound,
-        }?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(MODE))?;
-        let inode = std::fs::symlink_metadata(path).ok().map(|file| file.ino());
-        Ok(Self { listener, path: path.to_owned(), inode })
+        let path = path.to_owned();
+        let (listener, path, inode) = aside::run(async move {
+            let (listener, inode) = bind(&path).await?;
+            Ok::<_, io::Error>((listener.into_std()?, path, inode))
+        })
+        .await??;
+        Ok(Self { listener: UnixListener::from_std(listener)?, path, inode })
     }
+}
+
+/// Listens, and tells the inode of the socket.
+async fn bind(path: &Path) -> io::Result<(UnixListener, Option<u64>)> {
+    if let Some(directory) = path.parent()
+        && !directory.exists()
+    {
+        std::fs::create_dir(directory)?;
+        let mode = std::fs::Permissions::from_mode(DIRECTORY_MODE);
+        std::fs::set_permissions(directory, mode)?;
+    }
+    let listener = match UnixListener::bind(path) {
+        Err(e) if e.kind() == ErrorKind::AddrInUse => {
+            remove_dead(path).await?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    }?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(MODE))?;
+    let inode = std::fs::symlink_metadata(path).ok().map(|file| file.ino());
+    Ok((listener, inode))
 }
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        let inode = std::fs::symlink_metadata(&self.path).ok().map(|file| file.ino());
-        if inode.is_some() && inode == self.inode {
-            let _ = std::fs::remove_file(&self.path);
-        }
+        let (path, ours) = (std::mem::take(&mut self.path), self.inode);
+        aside::wait(move || {
+            let inode = std::fs::symlink_metadata(&path).ok().map(|file| file.ino());
+            if inode.is_some() && inode == ours {
+                let _ = std::fs::remove_file(&path);
+            }
+        });
     }
 }
 

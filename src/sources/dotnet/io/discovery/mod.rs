@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::clock::now;
+use crate::confine::aside;
 use crate::host::{Host, Place, Program};
 use crate::model::Charge;
 use crate::net::Net;
@@ -114,7 +115,7 @@ impl Task {
     async fn arrived(&mut self, arrival: Arrival) {
         let (pid, uid) = (arrival.pid, arrival.uid);
         let host = Arc::clone(&self.host);
-        let mut identified = tokio::task::spawn_blocking(move || {
+        let mut identified = aside::spawn_blocking(move || {
             let target = if pid == 0 { None } else { identify(&host, pid, uid) };
             (target, host.user(uid))
         });

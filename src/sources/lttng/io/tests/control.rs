@@ -51,7 +51,7 @@ impl Drop for Lab {
 }
 
 async fn run_for(lab: &Lab, limit: Duration) -> Reply {
-    run(&lab.program(), &Invocation { limit, ..Invocation::list() }).await
+    run(lab.program(), Invocation { limit, ..Invocation::list() }).await
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn output_is_bounded() {
 async fn other_ends() {
     let lab = Lab::new("signal", "kill -13 $$");
     assert_eq!(run_for(&lab, Duration::from_secs(10)).await.exit, Exit::Signal(13));
-    let nowhere = run(Path::new("/nonexistent/lttng"), &Invocation::list()).await;
+    let nowhere = run("/nonexistent/lttng".into(), Invocation::list()).await;
     assert_eq!(nowhere.exit, Exit::NotInstalled);
     std::fs::set_permissions(lab.program(), std::fs::Permissions::from_mode(0o644))
         .expect("a mode");
