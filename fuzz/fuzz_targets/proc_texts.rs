@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use libfuzzer_sys::fuzz_target;
-use pmdaapm::host::fuzzing::{answer, connection};
+use pmdaapm::host::fuzzing::{answer, connection, request};
 use pmdaapm::host::{ProcStat, ProcStatus, Socket, file_system};
 use pmdaapm::sources::mono::fuzzing::mapping;
 
@@ -109,6 +109,9 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(Some(socket)) = answer(data) {
         assert!(data.len() >= 16 + 72 && socket.inode != 0 && data[17] == 1);
         assert_eq!(answer(&[data, b"more"].concat()), Ok(Some(socket)));
+    }
+    if request(data) {
+        assert!(data.len() >= 13);
     }
     for pid in [0, 1, 42] {
         if let Some(found) = mapping(data, pid) {

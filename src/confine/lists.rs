@@ -16,8 +16,8 @@ macro_rules! calls {
 /// What an argument has to be.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum When {
-    /// Without `PROT_EXEC`: nothing that has come becomes code.
-    NoExec,
+    /// Without these bits.
+    Without(u64),
     /// A null pointer: it is asked, not set.
     Null,
     /// This process.
@@ -83,7 +83,7 @@ const CONNECT: &[Call] = calls![
 /// Threads; `--guard`, the opener and `lttng.program`, which have this filter too; `jvm.attach`, which becomes the
 /// JVM's user; signals to children; and to give up more rights.
 const START: &[Call] = calls![
-    SYS_capget SYS_capset SYS_clone SYS_clone3 SYS_close_range SYS_execve SYS_getgroups SYS_getpgid
+    SYS_capget SYS_capset SYS_close_range SYS_execve SYS_getgroups SYS_getpgid
     SYS_getppid SYS_getpriority SYS_getresgid SYS_getresuid SYS_getrlimit SYS_getrusage SYS_getsid
     SYS_kill SYS_landlock_add_rule SYS_landlock_create_ruleset SYS_landlock_restrict_self
     SYS_mincore SYS_mlock SYS_msync SYS_pidfd_open SYS_pidfd_send_signal SYS_prctl SYS_pselect6
@@ -130,6 +130,17 @@ macro_rules! narrow {
     };
 }
 
+/// Nothing that has come becomes code.
+const EXEC: u64 = libc::PROT_EXEC as u64;
+/// No name spaces are made. clone3(2), whose flags a filter does not see, is as if the kernel did not have it: the C
+/// library then takes clone(2).
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
 /// Families of sockets: of this host, of IP, and of questions to the kernel.
 const FAMILIES: &[u64] =
     &[libc::AF_UNIX as u64, libc::AF_INET as u64, libc::AF_INET6 as u64, libc::AF_NETLINK as u64];
@@ -161,15 +172,15 @@ pub(super) const PROCESS: List = List {
         old::LOOK,
         old::REST,
     ],
-    narrow: narrow![SYS_socket 0 When::OneOf(FAMILIES)],
+    narrow: narrow![SYS_clone 0 When::Without(NAMESPACES), SYS_socket 0 When::OneOf(FAMILIES)],
 };
 
 /// What those that decode have with conditions.
 const DECODES: &[Narrow] = narrow![
     SYS_fcntl 1 When::OneOf(FCNTL),
     SYS_ioctl 1 When::OneOf(IOCTL),
-    SYS_mmap 2 When::NoExec,
-    SYS_mprotect 2 When::NoExec,
+    SYS_mmap 2 When::Without(EXEC),
+    SYS_mprotect 2 When::Without(EXEC),
     SYS_prctl 0 When::OneOf(PRCTL),
     SYS_prlimit64 2 When::Null,
     // abort(3)
@@ -192,8 +203,8 @@ pub(super) const GUARD: List = List {
     name: "guard",
     calls: &[BASE, old::BASE, calls![SYS_recvmsg SYS_sendmsg SYS_shutdown]],
     narrow: narrow![
-        SYS_mmap 2 When::NoExec,
-        SYS_mprotect 2 When::NoExec,
+        SYS_mmap 2 When::Without(EXEC),
+        SYS_mprotect 2 When::Without(EXEC),
         SYS_tgkill 0 When::Own,
     ],
 };
@@ -215,8 +226,8 @@ pub(super) const OPENER: List = List {
     narrow: narrow![
         SYS_fcntl 1 When::OneOf(FCNTL),
         SYS_ioctl 1 When::OneOf(IOCTL),
-        SYS_mmap 2 When::NoExec,
-        SYS_mprotect 2 When::NoExec,
+        SYS_mmap 2 When::Without(EXEC),
+        SYS_mprotect 2 When::Without(EXEC),
         SYS_prctl 0 When::OneOf(PRCTL),
         SYS_prlimit64 2 When::Null,
         SYS_socket 0 When::OneOf(FAMILIES),

@@ -63,10 +63,7 @@ fn narrow(argument: u8, when: When) -> Result<Vec<SeccompRule>, BackendError> {
         SeccompRule::new(vec![SeccompCondition::new(argument, width, how, value)?])
     };
     match when {
-        When::NoExec => {
-            let exec = u64::from(libc::PROT_EXEC.unsigned_abs());
-            Ok(vec![rule(Qword, MaskedEq(exec), 0)?])
-        }
+        When::Without(bits) => Ok(vec![rule(Qword, MaskedEq(bits), 0)?]),
         When::Null => Ok(vec![rule(Qword, Eq, 0)?]),
         When::Own => Ok(vec![rule(Dword, Eq, u64::from(std::process::id()))?]),
         // Of an int the kernel takes the lower half only.

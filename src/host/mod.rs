@@ -209,6 +209,12 @@ pub mod fuzzing {
         (ends.0 == sockets::canonical(local)).then_some(socket)
     }
 
+    /// Whether it is a request to the opener.
+    #[must_use]
+    pub fn request(bytes: &[u8]) -> bool {
+        super::opener::is_request(bytes)
+    }
+
     /// An answer of sock_diag(7).
     ///
     /// # Errors

@@ -19,8 +19,8 @@ use crate::confine;
 /// Time between two looks.
 const LOOK: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
-/// The whole life of the opener: standard input is the socket. Its arguments are those of [`Opener::start`]
-/// (super::Opener::start). Returns the exit status.
+/// The whole life of the opener: standard input is the socket. Its arguments are those of
+/// [`Opener::start`](super::Opener::start). Returns the exit status.
 #[must_use]
 pub fn main(arguments: &[String], names: Names, errands: &[Errand]) -> i32 {
     let _ = set_name(c"pmdaapm-opener");

@@ -231,6 +231,15 @@ fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
+/// For `fuzz/fuzz_targets/proc_texts.rs`: one that is read is written as it came.
+#[cfg(fuzzing)]
+pub(super) fn is_request(bytes: &[u8]) -> bool {
+    Request::decode(bytes).is_some_and(|(process, request)| {
+        assert_eq!(request.encode(process).as_deref(), Some(bytes));
+        true
+    })
+}
+
 impl std::fmt::Debug for Opener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Opener").finish_non_exhaustive()
