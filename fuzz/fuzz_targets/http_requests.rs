@@ -91,12 +91,12 @@ impl HttpService for Service {
     }
 }
 
-struct Listening {
+struct Served {
     _supervisor: Supervisor,
     services: [(SocketAddr, Arc<Service>); 2],
 }
 
-static LISTENING: LazyLock<Listening> = LazyLock::new(|| {
+static LISTENING: LazyLock<Served> = LazyLock::new(|| {
     let supervisor = Supervisor::start(1000, 1000, |_| std::process::exit(0)).unwrap();
     let store = Store::new(catalogue(), 400, Limits::default(), 1 << 20);
     let services = [false, true].map(|of_zorka| {
@@ -119,7 +119,7 @@ static LISTENING: LazyLock<Listening> = LazyLock::new(|| {
         });
         (address, service)
     });
-    Listening { _supervisor: supervisor, services }
+    Served { _supervisor: supervisor, services }
 });
 
 /// What came back, and whether the connection ended without a reset.
