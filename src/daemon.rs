@@ -154,9 +154,10 @@ fn run(
     log::info!("pmdaapm {VERSION} starts; configuration: {}", loaded.origin());
     let state_dir = process::state_dir();
     agent.hand_over(&state_dir, "apm.");
-    let opener = open(&agent, config)?;
+    let opener = open(&agent, config);
     agent.become_user()?;
-    if opener.is_some() {
+    // What it was started with, and was not meant for it.
+    if opener.is_some() || !(config.opener.enabled || is_root(&agent)) {
         give_up()?;
     }
 
@@ -215,22 +216,29 @@ fn run(
 }
 
 /// Starts what keeps the rights that this process is about to give up.
-fn open(agent: &Agent, config: &Config<Sections>) -> Result<Option<Arc<Opener>>, std::io::Error> {
-    let user = agent.user();
-    if process::user_id(&user) == Some(0) {
+fn open(agent: &Agent, config: &Config<Sections>) -> Option<Arc<Opener>> {
+    if is_root(agent) {
         log::warn!("-U root: the whole PMDA has root's rights, which it does not need ([opener])");
-        return Ok(None);
+        return None;
     }
     if !config.opener.enabled {
-        return Ok(None);
+        return None;
     }
-    let opener = Opener::start(&user, config.sources.grants(), config.confine.seccomp)?;
-    if opener.is_none() {
-        log::info!(
+    match Opener::start(&agent.user(), config.sources.grants(), config.confine.seccomp) {
+        Ok(Some(opener)) => return Some(Arc::new(opener)),
+        Ok(None) => log::info!(
             "started without root's rights: processes of other users are read only as far as they let others"
-        );
+        ),
+        Err(e) => log::warn!(
+            "the opener cannot be started, so processes of other users are not read: {e}"
+        ),
     }
-    Ok(opener.map(Arc::new))
+    None
+}
+
+/// It is to be root itself.
+fn is_root(agent: &Agent) -> bool {
+    process::user_id(&agent.user()) == Some(0)
 }
 
 /// Counts and logs panics, wherever they are caught afterwards: at the C boundary or by tokio.

@@ -208,7 +208,9 @@ impl ProcDir {
         let opener = self.opener.as_ref()?;
         let stat = rustix::fs::fstat(&self.dir).ok()?;
         let process = Process { pid: self.pid, inode: stat.st_ino };
-        Some(opener.ask(process, stat.st_uid, request))
+        // The folder is root's if the process may not be dumped.
+        let user = || self.status().map_or(stat.st_uid, |status| status.real);
+        Some(opener.ask(process, user, request))
     }
 
     /// Connects to a socket of this path below its root, whose name is one that a source has declared. It does not wait.

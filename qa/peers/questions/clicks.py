@@ -299,7 +299,8 @@ def page_moment(s, t):
 @click("What does the PMDA cost?", "")
 def page_cost(s, t):
     yield "in sight", "cost" in s["sections"], True
-    yield "memory", float(s["resident"]), float(KNOWN.rss.now() if t.live else t.window["rss"])
+    resident, more = (KNOWN.rss.now(), 0) if t.live else t.window["rss"]
+    yield "memory", float(s["resident"]), float(resident), more
 
 
 @click("Is anything lost?", "LTTng")

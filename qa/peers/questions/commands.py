@@ -356,8 +356,8 @@ def rules(a, t):
 @check("What does the PMDA cost?", "")
 def cost(a, t):
     cells = a.report()[""]
-    resident = KNOWN.rss.now() if t.live else t.window["rss"]
-    yield "memory", float(cells["memory MB"]), resident / MB
+    resident, more = (KNOWN.rss.now(), 0) if t.live else t.window["rss"]
+    yield "memory", float(cells["memory MB"]), resident / MB, more / MB
     if not t.live:
         yield "cpu %", float(cells["cpu %"]), 100 * KNOWN.cpu.between("pmda", t.begin, t.end), 100 * 0.03 / t.seconds
         yield "refused", (cells["refused/s"], cells["no name/s"], cells["no room/s"]), ("0.0", "0.0", "0.0")

@@ -1,6 +1,7 @@
 """What is true of the scene of qa/131: what its runtimes (play.py) did, and what the kernel says of them."""
 
 import calendar
+import collections
 import json
 import os
 import re
@@ -117,10 +118,24 @@ class Processor(threading.Thread):
 
 
 class Resident:
-    """Resident memory of the PMDA."""
+    """Resident memory of the PMDA, and what it was of late: it gives memory back, and threads come and go."""
 
     def __init__(self, pid):
-        self.pid = pid
+        self.pid, self.seen = pid, collections.deque(maxlen=200)
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def _look(self):
+        while True:
+            try:
+                self.seen.append((time.time(), self.now()))
+            except OSError:
+                return
+            time.sleep(0.1)
+
+    def since(self, begin):
+        """(the middle of what it was from then on, how much more or less it was)"""
+        some = [bytes for at, bytes in list(self.seen) if at >= begin] + [self.now()]
+        return (max(some) + min(some)) / 2, (max(some) - min(some)) / 2
 
     def now(self):
         with open(f"/proc/{self.pid}/status", encoding="utf-8") as file:

@@ -39,8 +39,11 @@ pub use rights::give_up;
 pub const ARGUMENT: &str = "--opener";
 /// Time for an answer. /proc answers in microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time for which a user's processes are not asked for when one of them had no answer.
+/// Time for which a user's processes are not asked for when one of them had no answer. It doubles each time: who has
+/// [`HANGING`] of them hang needs weeks for it.
 const PAUSE: Duration = Duration::from_secs(60);
+/// Users whose processes had no answer that are remembered; of more all are forgotten.
+const USERS: usize = 1_024;
 /// Workers that hang, and one that works. With so many the opener answers when one of them has come back.
 const HANGING: usize = 16;
 /// Time between two lines of the log.
@@ -78,8 +81,8 @@ struct State {
     worker: Option<OwnedFd>,
     /// The keeper has ended.
     over: bool,
-    /// Users whose processes had no answer, and until when they are not asked for.
-    paused: HashMap<u32, Instant>,
+    /// Users whose processes had no answer: until when they are not asked for, and how often that was.
+    paused: HashMap<u32, (Instant, u32)>,
     /// When the log had a line of it.
     said: Option<Instant>,
 }
@@ -133,8 +136,13 @@ impl Opener {
         Ok(ours)
     }
 
-    /// Asks for a file of a process of this user.
-    pub(super) fn ask(&self, process: Process, user: u32, request: &Request) -> Answer {
+    /// Asks for a file of a process; `user` tells whose it is.
+    pub(super) fn ask(
+        &self,
+        process: Process,
+        user: impl Fn() -> u32,
+        request: &Request,
+    ) -> Answer {
         let bytes = request.encode(process).ok_or(Errno::NAMETOOLONG)?;
         self.state().ask(user, &bytes)
     }
@@ -145,10 +153,11 @@ impl Opener {
 }
 
 impl State {
-    fn ask(&mut self, user: u32, bytes: &[u8]) -> Answer {
-        let now = Instant::now();
-        self.paused.retain(|_, until| *until > now);
-        if self.over || self.paused.contains_key(&user) {
+    fn ask(&mut self, user: impl Fn() -> u32, bytes: &[u8]) -> Answer {
+        let waits = |paused: &HashMap<u32, (Instant, u32)>| {
+            paused.get(&user()).is_some_and(|(until, _)| Instant::now() < *until)
+        };
+        if self.over || (!self.paused.is_empty() && waits(&self.paused)) {
             return Err(Errno::TIMEDOUT);
         }
         let worker = self.worker()?;
@@ -156,16 +165,28 @@ impl State {
             Ok(Some(answer)) => answer,
             lost => {
                 self.worker = None;
-                self.paused.insert(user, now + PAUSE);
+                let user = user();
+                let pause = self.pause(user);
                 let why =
                     if matches!(lost, Err(Errno::TIMEDOUT)) { "had no answer" } else { "was lost" };
                 self.say(&format!(
                     "a request of the process {ARGUMENT} {why}; processes of user {user} are not looked at for {} s",
-                    PAUSE.as_secs()
+                    pause.as_secs()
                 ));
                 Err(Errno::TIMEDOUT)
             }
         }
+    }
+
+    /// The user's processes are not asked for so long.
+    fn pause(&mut self, user: u32) -> Duration {
+        if self.paused.len() >= USERS && !self.paused.contains_key(&user) {
+            self.paused.clear();
+        }
+        let (until, times) = self.paused.entry(user).or_insert((Instant::now(), 0));
+        let pause = PAUSE * (1 << (*times).min(20));
+        (*until, *times) = (Instant::now() + pause, *times + 1);
+        pause
     }
 
     /// The worker, or a new one.
