@@ -14,6 +14,7 @@ use crate::clock::now;
 use crate::config::{Config, ConfigError, Loaded};
 use crate::confine::Confine;
 use crate::host::opener::{Opener, give_up};
+use crate::model::Grants;
 use crate::net::{Signal, Supervisor, Tls};
 use crate::options::{Mode, Options};
 use crate::sources::registry::{self, Sections, Started};
@@ -197,6 +198,7 @@ fn run(
     check::plain(&config.sources).iter().for_each(|warning| log::warn!("{warning}"));
     let tls = Arc::clone(supervisor.net().tls());
     tls.set(&check::files(&config.tls));
+    let of_opener = opener.as_ref().map(|opener| opener.grants());
     let sources = Started::start(&config.sources, &store, supervisor.net(), &state_dir, opener)?;
     let mut turns = Turns {
         options,
@@ -204,6 +206,7 @@ fn run(
         store: &store,
         sources: &sources,
         tls: &tls,
+        of_opener,
         signals: &signals,
         swept: now().monotonic,
         trimmed: now().monotonic,
@@ -224,7 +227,7 @@ fn open(agent: &Agent, config: &Config<Sections>) -> Option<Arc<Opener>> {
     if !config.opener.enabled {
         return None;
     }
-    match Opener::start(&agent.user(), config.sources.grants(), config.confine.seccomp) {
+    match Opener::start(&agent.user(), config.sources.grants(), confine(config)) {
         Ok(Some(opener)) => return Some(Arc::new(opener)),
         Ok(None) => log::info!(
             "started without root's rights: processes of other users are read only as far as they let others"
@@ -272,6 +275,8 @@ struct Turns<'a> {
     store: &'a Arc<Store>,
     sources: &'a Started,
     tls: &'a Tls,
+    /// What the opener was started with.
+    of_opener: Option<Grants>,
     signals: &'a SignalFlags,
     swept: Duration,
     trimmed: Duration,
@@ -317,6 +322,12 @@ impl Turns<'_> {
             log::warn!(
                 "{key} has changed: it takes effect when the PMDA is started again (run its \
                  Install, or restart pmcd)"
+            );
+        }
+        if self.of_opener.is_some_and(|granted| granted.or(new.sources.grants()) != granted) {
+            log::warn!(
+                "what the opener may do has changed: for other users' processes it takes effect when the PMDA is \
+                 started again (run its Install, or restart pmcd)"
             );
         }
         self.store.stats.add(Stat::ConfigReloads, 1);

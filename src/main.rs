@@ -13,15 +13,14 @@ use pmdaapm::{daemon, options};
 static HEAP: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() {
-    let first = std::env::args_os().nth(1).unwrap_or_default();
-    if first == guard::ARGUMENT || first == guard::UNCONFINED {
-        exit(guard::main(first == guard::ARGUMENT));
-    }
-    let words: Vec<_> = std::env::args().skip(1).collect();
-    if let [first, rest @ ..] = &words[..]
-        && first == opener::ARGUMENT
-    {
-        exit(opener::main(rest, OPENED, &errands()));
+    let mut words = std::env::args_os().skip(1);
+    let first = words.next().unwrap_or_default();
+    if first == guard::ARGUMENT || first == opener::ARGUMENT {
+        let rest: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+        exit(match first == guard::ARGUMENT {
+            true => guard::main(&rest),
+            false => opener::main(&rest, OPENED, &errands()),
+        });
     }
     match options::parse(std::env::args_os()) {
         Ok((agent, options)) => exit(daemon::main(agent, &options)),

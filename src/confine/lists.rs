@@ -35,14 +35,15 @@ pub(super) struct List {
     /// The kind.
     pub(super) name: &'static str,
     pub(super) calls: &'static [&'static [Call]],
-    pub(super) narrow: &'static [Narrow],
+    pub(super) narrow: &'static [&'static [Narrow]],
 }
 
 impl List {
     /// Names of the calls, each with `SYS_` before it.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         let all = self.calls.iter().copied().flatten();
-        all.chain(self.narrow.iter().map(|(call, ..)| call)).map(|(name, _)| *name)
+        all.chain(self.narrow.iter().copied().flatten().map(|(call, ..)| call))
+            .map(|(name, _)| *name)
     }
 }
 
@@ -172,41 +173,39 @@ pub(super) const PROCESS: List = List {
         old::LOOK,
         old::REST,
     ],
-    narrow: narrow![SYS_clone 0 When::Without(NAMESPACES), SYS_socket 0 When::OneOf(FAMILIES)],
+    narrow: &[narrow![SYS_clone 0 When::Without(NAMESPACES), SYS_socket 0 When::OneOf(FAMILIES)]],
 };
 
-/// What those that decode have with conditions.
-const DECODES: &[Narrow] = narrow![
-    SYS_fcntl 1 When::OneOf(FCNTL),
-    SYS_ioctl 1 When::OneOf(IOCTL),
+/// Memory that is no code, and abort(3).
+const MEMORY: &[Narrow] = narrow![
     SYS_mmap 2 When::Without(EXEC),
     SYS_mprotect 2 When::Without(EXEC),
+    SYS_tgkill 0 When::Own,
+];
+/// What does not reach beyond the process.
+const OWN: &[Narrow] = narrow![
+    SYS_fcntl 1 When::OneOf(FCNTL),
+    SYS_ioctl 1 When::OneOf(IOCTL),
     SYS_prctl 0 When::OneOf(PRCTL),
     SYS_prlimit64 2 When::Null,
-    // abort(3)
-    SYS_tgkill 0 When::Own,
 ];
 
 /// `apm-worker`: what decodes all that comes over sockets. It opens nothing.
 pub(super) const WORKER: List = List {
     name: "worker",
     calls: &[BASE, CONNECTED, old::BASE, old::CONNECTED, calls![SYS_lseek SYS_pread64 SYS_fstat]],
-    narrow: DECODES,
+    narrow: &[MEMORY, OWN],
 };
 
 /// `apm-files`: what decodes files that it opens.
 pub(super) const FILES: List =
-    List { name: "files", calls: &[BASE, LOOK, old::BASE, old::LOOK], narrow: DECODES };
+    List { name: "files", calls: &[BASE, LOOK, old::BASE, old::LOOK], narrow: &[MEMORY, OWN] };
 
 /// The process `--guard`, which has what it was given.
 pub(super) const GUARD: List = List {
     name: "guard",
     calls: &[BASE, old::BASE, calls![SYS_recvmsg SYS_sendmsg SYS_shutdown]],
-    narrow: narrow![
-        SYS_mmap 2 When::Without(EXEC),
-        SYS_mprotect 2 When::Without(EXEC),
-        SYS_tgkill 0 When::Own,
-    ],
+    narrow: &[MEMORY],
 };
 
 /// A process that opens files and sockets for the PMDA: it makes no file and starts no program. Whether it may look
@@ -223,16 +222,7 @@ pub(super) const OPENER: List = List {
             SYS_sendto SYS_setsockopt SYS_shutdown SYS_statfs
         ],
     ],
-    narrow: narrow![
-        SYS_fcntl 1 When::OneOf(FCNTL),
-        SYS_ioctl 1 When::OneOf(IOCTL),
-        SYS_mmap 2 When::Without(EXEC),
-        SYS_mprotect 2 When::Without(EXEC),
-        SYS_prctl 0 When::OneOf(PRCTL),
-        SYS_prlimit64 2 When::Null,
-        SYS_socket 0 When::OneOf(FAMILIES),
-        SYS_tgkill 0 When::Own,
-    ],
+    narrow: &[MEMORY, OWN, narrow![SYS_socket 0 When::OneOf(&[libc::AF_UNIX as u64])]],
 };
 
 /// All lists.

@@ -40,6 +40,9 @@ pub struct Confine {
     pub landlock: bool,
 }
 
+const SECCOMP: &str = "seccomp";
+const LANDLOCK: &str = "landlock";
+
 /// What has been given up, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
@@ -79,6 +82,46 @@ impl Confine {
         self.thread(Kind::Files, landlock::to_read)
     }
 
+    /// The process `--guard`: it has what it was given, and opens nothing.
+    pub fn guard(self) {
+        self.child(Kind::Guard, || drop(landlock::nothing()));
+    }
+
+    /// The process `--opener`, which starts others that have this list too: openers, and errands that become other users.
+    pub fn keeper(self) {
+        self.child(Kind::Process, || ());
+    }
+
+    /// A process that opens files and sockets for the PMDA. Landlock would keep other processes from it.
+    pub fn opener(self) {
+        self.child(Kind::Opener, || ());
+    }
+
+    /// A process beside the PMDA. What cannot be given up is told by the PMDA, on the same kernel.
+    fn child(self, kind: Kind, reach: impl FnOnce()) {
+        let _ = rustix::thread::set_no_new_privs(true);
+        let _ = no_core();
+        if self.landlock {
+            reach();
+        }
+        if self.seccomp {
+            let _ = seccomp::confine_thread(kind);
+        }
+    }
+
+    /// The same, as arguments of such a process.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let all = [(self.seccomp, SECCOMP), (self.landlock, LANDLOCK)];
+        all.into_iter().filter(|(is, _)| *is).map(|(_, word)| word)
+    }
+
+    /// What these arguments say.
+    #[must_use]
+    pub fn of(words: &[String]) -> Self {
+        let has = |word: &str| words.iter().any(|given| given == word);
+        Self { seccomp: has(SECCOMP), landlock: has(LANDLOCK) }
+    }
+
     fn thread(self, kind: Kind, reach: impl FnOnce() -> Result<i32, String>) -> Given {
         let off = |key| format!("confine.{key} is false");
         // Landlock's own calls are on no thread's list.
@@ -95,29 +138,6 @@ impl Confine {
 fn no_core() -> rustix::io::Result<()> {
     let most = getrlimit(Resource::Core).maximum.unwrap_or(u64::MAX).min(1);
     setrlimit(Resource::Core, Rlimit { current: Some(most), maximum: Some(most) })
-}
-
-/// The process `--guard`: it has what it was given, and opens nothing.
-pub fn guard() {
-    child(Kind::Guard, landlock::nothing);
-}
-
-/// The process `--opener`, which starts others that have this list too: openers, and errands that become other users.
-pub fn keeper() {
-    child(Kind::Process, || Err(String::new()));
-}
-
-/// A process that opens files and sockets for the PMDA. Landlock would keep other processes from it.
-pub fn opener() {
-    child(Kind::Opener, || Err(String::new()));
-}
-
-/// A process beside the PMDA. What cannot be given up is told by the PMDA, on the same kernel.
-fn child(kind: Kind, reach: impl FnOnce() -> Result<i32, String>) {
-    let _ = rustix::thread::set_no_new_privs(true);
-    let _ = no_core();
-    let _ = reach();
-    let _ = seccomp::confine_thread(kind);
 }
 
 impl Given {
@@ -161,6 +181,15 @@ impl Given {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_beside_the_pmda_are_told_what_to_give_up() {
+        for (seccomp, landlock) in [(false, false), (false, true), (true, false), (true, true)] {
+            let confine = Confine { seccomp, landlock };
+            let words: Vec<_> = confine.words().map(str::to_owned).collect();
+            assert_eq!(Confine::of(&words), confine);
+        }
+    }
 
     #[test]
     fn what_is_missing_is_told_with_its_reason() {

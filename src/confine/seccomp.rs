@@ -48,7 +48,7 @@ const fn list(kind: Kind) -> &'static List {
 fn filter(list: &List) -> Result<BpfProgram, BackendError> {
     let always = list.calls.iter().copied().flatten().map(|(_, number)| (*number, Vec::new()));
     let mut rules: std::collections::BTreeMap<_, _> = always.collect();
-    for ((_, number), argument, when) in list.narrow {
+    for ((_, number), argument, when) in list.narrow.iter().copied().flatten() {
         rules.insert(*number, narrow(*argument, *when)?);
     }
     let refused = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());

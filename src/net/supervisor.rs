@@ -118,12 +118,12 @@ impl Supervisor {
     /// From now on connections that programs wait for are ended if the PMDA stands still.
     pub fn guard(&self) {
         let guard = Arc::clone(&self.net.guard);
-        let argument = match self.net.confine {
-            Some(Confine { seccomp: true, landlock: true }) => guard::ARGUMENT,
-            _ => guard::UNCONFINED,
-        };
+        let confine = self.net.confine;
         guard.arm(move |socket| {
-            let started = aside::wait(move || process::start_again([argument], socket));
+            let started = aside::wait(move || {
+                let words = confine.into_iter().flat_map(Confine::words);
+                process::start_again(std::iter::once(guard::ARGUMENT).chain(words), socket)
+            });
             started.unwrap_or_else(|| Err(std::io::Error::other("the PMDA ends"))).map(Some)
         });
         self.runtime.spawn(async move {

@@ -3,18 +3,18 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use pmda::process::{Child, fork};
+use pmda::process::{Child, fork, send_with};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use rustix::thread::{set_name, set_no_new_privs};
+use rustix::thread::set_name;
 
 use super::message;
 use super::names::Names;
 use super::rights;
 use super::worker::Worker;
-use super::{CONFINED, Errand, HANGING, WORKER};
-use crate::confine;
+use super::{Errand, HANGING, WORKER};
+use crate::confine::Confine;
 
 /// Time between two looks.
 const LOOK: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
@@ -25,22 +25,18 @@ const LOOK: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 pub fn main(arguments: &[String], names: Names, errands: &[Errand]) -> i32 {
     let _ = set_name(c"pmdaapm-opener");
     let [user, grants @ ..] = arguments else { return 2 };
-    let confined = grants.iter().any(|word| word == CONFINED);
-    let grants = super::granted(grants);
+    let (confine, grants) = (Confine::of(grants), super::granted(grants));
     if let Err(e) = rights::keep(user, grants) {
-        let _ = message::send(rustix::stdio::stdin(), e.as_bytes(), None);
+        let _ = send_with(rustix::stdio::stdin(), e.as_bytes(), None);
         return 1;
     }
-    let _ = set_no_new_privs(true);
-    if confined {
-        confine::keeper();
-    }
-    serve(rustix::stdio::stdin(), (Worker { names, grants }, confined), errands);
+    confine.keeper();
+    serve(rustix::stdio::stdin(), (Worker { names, grants }, confine), errands);
     0
 }
 
 /// Each message brings a socket: of a new worker, which takes the place of the last one, or of an errand.
-fn serve(socket: BorrowedFd<'_>, (work, confined): (Worker, bool), errands: &[Errand]) {
+fn serve(socket: BorrowedFd<'_>, (work, confine): (Worker, Confine), errands: &[Errand]) {
     let (mut workers, mut others): (Vec<Child>, Vec<Child>) = (Vec::new(), Vec::new());
     loop {
         let all = workers.iter().chain(&others);
@@ -71,9 +67,7 @@ fn serve(socket: BorrowedFd<'_>, (work, confined): (Worker, bool), errands: &[Er
                     workers.extend(started(c"pmdaapm-opens", || {
                         // Without its parent nobody would give it up.
                         let _ = set_parent_process_death_signal(Some(Signal::KILL));
-                        if confined {
-                            confine::opener();
-                        }
+                        confine.opener();
                         work.serve(theirs.as_fd());
                     }));
                 }

@@ -1,17 +1,11 @@
 //! What the PMDA asks of the opener, and what that answers.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::cmsg_space;
+use pmda::process::{receive_with, send_with};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
 
 use crate::host::known::Mapped;
 
@@ -235,7 +229,7 @@ pub(super) fn answer(socket: BorrowedFd<'_>, answer: &Answer) -> Result<(), Errn
         Err(error) => (error.raw_os_error(), 0, None),
     };
     let bytes = [&error.to_le_bytes()[..], &number.to_le_bytes()].concat();
-    send(socket, &bytes, passed)
+    send_with(socket, &bytes, passed.map(AsFd::as_fd))
 }
 
 /// Reads an answer; `None`: the opener has ended, or it is none.
@@ -245,37 +239,12 @@ pub(super) fn answered(bytes: &[u8], passed: Option<OwnedFd>) -> Option<Answer> 
     Some(if error == 0 { Ok((number, passed)) } else { Err(Errno::from_raw_os_error(error)) })
 }
 
-/// Sends a message, with a descriptor, without waiting.
-pub(super) fn send(
-    socket: BorrowedFd<'_>,
-    bytes: &[u8],
-    passed: Option<&OwnedFd>,
-) -> Result<(), Errno> {
-    use std::os::fd::AsFd;
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let passed = passed.map(|passed| [passed.as_fd()]);
-    if let Some(passed) = &passed {
-        control.push(SendAncillaryMessage::ScmRights(passed));
-    }
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags).map(drop)
-}
-
 /// Receives a message without waiting; empty: the other side has ended.
 pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<(Vec<u8>, Option<OwnedFd>), Errno> {
+    // One byte more than a request has: a longer one is none.
     let mut bytes = vec![0; SIZE + 1];
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)?;
-    let mut passed = None;
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-            passed = descriptors.last();
-        }
-    }
-    bytes.truncate(received.bytes);
+    let (received, passed) = receive_with(socket, &mut bytes)?;
+    bytes.truncate(received);
     Ok((bytes, passed))
 }
 

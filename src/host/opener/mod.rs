@@ -1,7 +1,7 @@
 //! Opens files and sockets of other users' processes for the PMDA, which has no rights of its own.
 //!
 //! ```text
-//!  PMDA, user pcp, no capability          opener, user pcp, three capabilities
+//!  PMDA, user pcp, no capability          opener, user pcp, a few capabilities
 //!  host ─ ask(process, request) ──▶ worker: checks names, owner, device, type ─▶ a descriptor
 //!     └── no answer in a second ──▶ keeper: ends the worker, starts another one
 //! ```
@@ -24,11 +24,12 @@ use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pmda::process::start_again;
+use pmda::process::{send_with, start_again};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use crate::confine::Confine;
 use crate::model::Grants;
 pub use child::main;
 pub(super) use message::{Part, Place, Process, Request, SOCKETS};
@@ -39,9 +40,10 @@ pub use rights::give_up;
 pub const ARGUMENT: &str = "--opener";
 /// Time for an answer. /proc answers in microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time for which a user's processes are not asked for when one of them had no answer. It doubles each time: who has
-/// [`HANGING`] of them hang needs weeks for it.
+/// Time for which a user's processes are not asked for when one of them had no answer. It doubles each time, up to the
+/// longest, so who has [`HANGING`] of them hang needs days for it; as long after one it is the first again.
 const PAUSE: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Users whose processes had no answer that are remembered; of more all are forgotten.
 const USERS: usize = 1_024;
 /// Workers that hang, and one that works. With so many the opener answers when one of them has come back.
@@ -52,7 +54,6 @@ const LINE: Duration = Duration::from_secs(60);
 const MEMORY: &str = "memory";
 const CONNECT: &str = "connect";
 const BECOME: &str = "become";
-const CONFINED: &str = "confined";
 
 /// What the arguments of the opener grant.
 fn granted(words: &[String]) -> Grants {
@@ -81,8 +82,8 @@ struct State {
     worker: Option<OwnedFd>,
     /// The keeper has ended.
     over: bool,
-    /// Users whose processes had no answer: until when they are not asked for, and how often that was.
-    paused: HashMap<u32, (Instant, u32)>,
+    /// Users whose processes had no answer: until when they are not asked for, and for how long.
+    paused: HashMap<u32, (Instant, Duration)>,
     /// When the log had a line of it.
     said: Option<Instant>,
 }
@@ -91,24 +92,20 @@ struct State {
 type Answer = Result<(u64, Option<OwnedFd>), Errno>;
 
 impl Opener {
-    /// Starts the opener, if this process has rights of which it can keep some. It becomes `user`. `confined`: it makes
-    /// only the system calls that it needs.
+    /// Starts the opener, if this process has rights of which it can keep some. It becomes `user`, and
+    /// gives up what `confine` says.
     ///
     /// # Errors
     /// No process can be started.
-    pub fn start(user: &str, grants: Grants, confined: bool) -> io::Result<Option<Self>> {
+    pub fn start(user: &str, grants: Grants, confine: Confine) -> io::Result<Option<Self>> {
         if !rights::has_any() {
             return Ok(None);
         }
         let (keeper, theirs) = pair()?;
-        let granted = [
-            (grants.memory, MEMORY),
-            (grants.connect, CONNECT),
-            (grants.others, BECOME),
-            (confined, CONFINED),
-        ];
+        let granted = [(grants.memory, MEMORY), (grants.connect, CONNECT), (grants.others, BECOME)];
         let mut arguments = vec![ARGUMENT, user];
         arguments.extend(granted.into_iter().filter(|(is, _)| *is).map(|(_, word)| word));
+        confine.words().for_each(|word| arguments.push(word));
         let child = start_again(arguments, theirs)?;
         Ok(Some(Self::with(keeper, Some(child), grants)))
     }
@@ -132,7 +129,7 @@ impl Opener {
     pub fn send(&self, errand: &str) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        message::send(self.state().keeper.as_fd(), errand.as_bytes(), Some(&theirs))?;
+        send_with(self.state().keeper.as_fd(), errand.as_bytes(), Some(theirs.as_fd()))?;
         Ok(ours)
     }
 
@@ -154,19 +151,19 @@ impl Opener {
 
 impl State {
     fn ask(&mut self, user: impl Fn() -> u32, bytes: &[u8]) -> Answer {
-        let waits = |paused: &HashMap<u32, (Instant, u32)>| {
+        let waits = |paused: &HashMap<u32, (Instant, Duration)>| {
             paused.get(&user()).is_some_and(|(until, _)| Instant::now() < *until)
         };
         if self.over || (!self.paused.is_empty() && waits(&self.paused)) {
             return Err(Errno::TIMEDOUT);
         }
         let worker = self.worker()?;
-        match message::send(worker.as_fd(), bytes, None).and_then(|()| answer(worker)) {
+        match send_with(worker.as_fd(), bytes, None).and_then(|()| answer(worker)) {
             Ok(Some(answer)) => answer,
             lost => {
                 self.worker = None;
                 let user = user();
-                let pause = self.pause(user);
+                let pause = self.pause(user, Instant::now());
                 let why =
                     if matches!(lost, Err(Errno::TIMEDOUT)) { "had no answer" } else { "was lost" };
                 self.say(&format!(
@@ -179,14 +176,15 @@ impl State {
     }
 
     /// The user's processes are not asked for so long.
-    fn pause(&mut self, user: u32) -> Duration {
+    fn pause(&mut self, user: u32, now: Instant) -> Duration {
+        self.paused.retain(|_, (until, _)| now < *until + LONGEST);
         if self.paused.len() >= USERS && !self.paused.contains_key(&user) {
             self.paused.clear();
         }
-        let (until, times) = self.paused.entry(user).or_insert((Instant::now(), 0));
-        let pause = PAUSE * (1 << (*times).min(20));
-        (*until, *times) = (Instant::now() + pause, *times + 1);
-        pause
+        let (until, length) = self.paused.entry(user).or_insert((now, PAUSE / 2));
+        *length = (*length * 2).min(LONGEST);
+        *until = now + *length;
+        *length
     }
 
     /// The worker, or a new one.
@@ -195,7 +193,7 @@ impl State {
             Some(worker) => worker,
             None => {
                 let (ours, theirs) = pair()?;
-                if let Err(e) = message::send(self.keeper.as_fd(), WORKER, Some(&theirs)) {
+                if let Err(e) = send_with(self.keeper.as_fd(), WORKER, Some(theirs.as_fd())) {
                     self.end();
                     return Err(e);
                 }

@@ -11,11 +11,12 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_name};
 
 use super::message::{self, Message};
 use super::{BEAT, SILENT};
-use crate::confine;
+use crate::confine::Confine;
 
-/// The whole life of the second process: standard input is the socket. Returns the exit status.
+/// The whole life of the second process: standard input is the socket, and its arguments are those of
+/// [`Confine::words`]. Returns the exit status.
 #[must_use]
-pub fn main(confined: bool) -> i32 {
+pub fn main(arguments: &[String]) -> i32 {
     // Who looks for pmdaapm by its name looks for the other one.
     let _ = set_name(c"pmdaapm-guard");
     let none = CapabilitySet::empty();
@@ -24,9 +25,7 @@ pub fn main(confined: bool) -> i32 {
         None,
         CapabilitySets { effective: none, permitted: none, inheritable: none },
     );
-    if confined {
-        confine::guard();
-    }
+    Confine::of(arguments).guard();
     serve(rustix::stdio::stdin(), BEAT);
     0
 }

@@ -1,15 +1,9 @@
 //! What the PMDA and its child tell each other: a kind and the number of a connection.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use rustix::cmsg_space;
+use pmda::process::{receive_with, send_with};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
 
 /// Bytes of a message.
 const SIZE: usize = 9;
@@ -59,29 +53,12 @@ pub(super) fn send(
     message: Message,
     connection: Option<BorrowedFd<'_>>,
 ) -> Result<(), Errno> {
-    let bytes = message.encode();
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let passed = connection.map(|connection| [connection]);
-    if let Some(passed) = &passed {
-        control.push(SendAncillaryMessage::ScmRights(passed));
-    }
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, flags).map(drop)
+    send_with(socket, &message.encode(), connection)
 }
 
 /// Receives without waiting; `None`: the other side has ended.
 pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<(Message, Option<OwnedFd>)>, Errno> {
     let mut bytes = [0; SIZE];
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let received = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)?;
-    let mut passed = None;
-    for message in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-            passed = descriptors.last();
-        }
-    }
-    Ok((received.bytes > 0).then(|| (Message::decode(bytes), passed)))
+    let (received, passed) = receive_with(socket, &mut bytes)?;
+    Ok((received > 0).then(|| (Message::decode(bytes), passed)))
 }

@@ -28,8 +28,6 @@ use crate::store::LogThrottle;
 
 /// The argument that makes this program the second process.
 pub const ARGUMENT: &str = "--guard";
-/// The same, for a process that gives up nothing: `[confine]` says so.
-pub const UNCONFINED: &str = "--guard-unconfined";
 /// Time between two signs of life.
 pub(super) const BEAT: Duration = Duration::from_secs(2);
 /// Looks in a row, one each [`BEAT`], without one: the PMDA stands still. The looks are counted, not the time, since
