@@ -226,4 +226,69 @@ mod tests {
         drop(open);
         assert!(limit.lock().ordinals.is_empty());
     }
+
+    /// A connection as a list of all has it.
+    struct Known<'a> {
+        slot: Slot<'a>,
+        home: usize,
+        ordinal: usize,
+        pending: bool,
+        displaced: bool,
+    }
+
+    #[test]
+    fn any_order_is_as_in_a_list_of_all() {
+        const OPEN: usize = 40;
+        const PENDING: usize = 12;
+        let (limit, stats) = (ConnectionLimit::new(OPEN, PENDING, 1), SelfStats::default());
+        let homes = [1, 2, 3].map(|last| IpAddr::from([127, 0, 0, last]));
+        let mut all: Vec<Known<'_>> = Vec::new();
+        let (mut chance, mut refused, mut reached) = (9_u64, 0, [0; 2]);
+        let mut below = |n: usize| {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(chance >> 33).expect("31 bits") % n
+        };
+        for step in 0..20_000 {
+            // More come than go, and then more go than come.
+            let comes = if step / 200 % 2 == 0 { 6 } else { 2 };
+            match below(10) {
+                n if n < comes => {
+                    let home = below(homes.len());
+                    let new = limit.enter(limit.number(), homes[home], &stats);
+                    assert_eq!(new.is_none(), all.len() == OPEN);
+                    let Some(slot) = new else {
+                        (refused, reached[0]) = (refused + 1, reached[0] + 1);
+                        continue;
+                    };
+                    let taken = |n: &usize| all.iter().any(|k| (k.home, k.ordinal) == (home, *n));
+                    let ordinal = (1..).find(|n| !taken(n)).expect("few");
+                    all.push(Known { slot, home, ordinal, pending: true, displaced: false });
+                    if all.iter().filter(|k| k.pending).count() > PENDING {
+                        let oldest = all.iter_mut().filter(|k| k.pending).min_by_key(|k| k.slot.id);
+                        let oldest = oldest.expect("some are pending");
+                        (oldest.pending, oldest.displaced) = (false, true);
+                        (refused, reached[1]) = (refused + 1, reached[1] + 1);
+                    }
+                }
+                n if n < 8 && !all.is_empty() => drop(all.swap_remove(below(all.len()))),
+                _ if !all.is_empty() => {
+                    let some = below(all.len());
+                    all[some].slot.established();
+                    all[some].pending = false;
+                }
+                _ => {}
+            }
+            for known in &all {
+                let name = format!("{}#{}", homes[known.home], known.ordinal);
+                assert_eq!(known.slot.fallback_name(), name);
+                assert_eq!(known.slot.displaced.is_cancelled(), known.displaced);
+            }
+            assert_eq!(
+                (stats.get(Stat::ConnectionCurrent), stats.get(Stat::ConnectionRefused)),
+                (all.len() as u64, refused)
+            );
+            assert_eq!(limit.lock().pending.len(), all.iter().filter(|k| k.pending).count());
+        }
+        assert!(reached.iter().all(|times| *times > 100), "{reached:?}");
+    }
 }

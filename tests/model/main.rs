@@ -1,4 +1,4 @@
-//! What the PMDA keeps, against simple models of all of it. Both are long in an optimised build, as in qa/check --all.
+//! What the PMDA keeps, against simple models of all of it. They are long in an optimised build, as in qa/check --all.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,5 +8,7 @@
     reason = "a test"
 )]
 
+mod budget;
+mod random;
 mod stream;
 mod tables;

@@ -10,21 +10,11 @@ use pmdaapm::events::{
 };
 use pmdaapm::model::{Pmid, Stamp, ValueType};
 
+use super::random::Random;
+
 const RECORDS: u64 = if cfg!(debug_assertions) { 1_000_000 } else { 100_000_000 };
 const SEEDS: u64 = 4;
 const LOST: Pmid = Pmid(99);
-
-/// xorshift64*: the same steps each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % n
-    }
-}
 
 /// First sequence number, count of records from it on without a gap, and sum of the MISSED records.
 fn seen<R: Resolution>(array: &[u8]) -> (Option<u64>, u64, u64) {

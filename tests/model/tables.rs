@@ -12,6 +12,8 @@ use pmdaapm::contract::{Identity, Peer};
 use pmdaapm::model::{InDom, Now, Semantics, SourceId};
 use pmdaapm::store::{Change, Limits, RequestQueue, Row, Store};
 
+use super::random::Random;
+
 /// Additions to each table, and to a shared one and one of peers: there is one algorithm.
 const ADDITIONS: usize = if cfg!(debug_assertions) { 4_000 } else { 50_000 };
 const MOST: usize = if cfg!(debug_assertions) { ADDITIONS } else { 10_000_000 };
@@ -46,19 +48,6 @@ struct Truth {
 impl Truth {
     fn score(&self, now: f64) -> f64 {
         self.score * ((self.at - now) / HALF_LIFE).exp2()
-    }
-}
-
-/// xorshift64*: the same steps each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let bits = usize::try_from(self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33);
-        bits.unwrap() % n
     }
 }
 
@@ -162,13 +151,13 @@ fn model(source: SourceId, name: &str, def: TableDef) {
             world.store.sweep(time);
         }
         // A tenth of the additions are of ten keys that are heavy in this era.
-        let heavy = random.below(10) == 0;
+        let heavy = random.index(10) == 0;
         let key = match heavy {
-            true => (n / ERA * 10 + random.below(10)) % keys,
-            false => random.below(keys),
+            true => (n / ERA * 10 + random.index(10)) % keys,
+            false => random.index(keys),
         };
-        let more = 1 + random.below(if heavy { HEAVY } else { LIGHT }) as u64;
-        let peer = random.below(PEERS.len());
+        let more = 1 + random.index(if heavy { HEAVY } else { LIGHT }) as u64;
+        let peer = random.index(PEERS.len());
         let group = if def.of_peer { peer } else { 0 };
         let of = &groups[group];
         let rest = world.value(&of.rest).unwrap_or_default();
