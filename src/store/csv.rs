@@ -22,6 +22,9 @@ const MORE: char = '…';
 /// A cell without a value. Grafana drops an empty cell at the end of a line.
 const NOTHING: &str = "-";
 
+/// Seconds of the years 1970 to 9999, which have four digits.
+const YEARS: std::ops::Range<i64> = 0..253_402_300_800;
+
 /// A kind's table of one peer.
 #[expect(missing_debug_implementations, reason = "functions")]
 pub struct CsvTable<'t> {
@@ -202,7 +205,13 @@ fn decode(packed: &[u8]) -> Vec<Record<'_>> {
 }
 
 fn begin_line(out: &mut String, record: &Record<'_>) {
-    let _ = write!(out, "\n{:.9}", record.stamp);
+    out.push('\n');
+    // A year before 0 has a sign, which spreadsheets take for a formula.
+    if YEARS.contains(&record.stamp.sec) {
+        let _ = write!(out, "{:.9}", record.stamp);
+    } else {
+        out.push_str(NOTHING);
+    }
 }
 
 /// The name without its first `skip` components, if it has more.
