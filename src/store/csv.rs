@@ -22,8 +22,8 @@ const MORE: char = '…';
 /// A cell without a value. Grafana drops an empty cell at the end of a line.
 const NOTHING: &str = "-";
 
-/// Seconds of the years 1970 to 9999, which have four digits.
-const YEARS: std::ops::Range<i64> = 0..253_402_300_800;
+/// Seconds of the years 1970 to 9999, which have four digits, but for the last two days, which are written as a number.
+const YEARS: std::ops::Range<i64> = 0..253_402_207_200;
 
 /// A kind's table of one peer.
 #[expect(missing_debug_implementations, reason = "functions")]
