@@ -41,7 +41,8 @@ fn packet(trace: &Trace, events: &[u8]) -> Vec<u8> {
 
 fuzz_target!(|data: &[u8]| {
     check(data);
-    for trace in TRACES.iter() {
+    // One of them: each costs as much as the schema above.
+    if let Some(trace) = TRACES.get(data.len() % METADATA.len()) {
         let bytes = packet(trace, data);
         let opened = Packet::open(trace, &bytes, 0).unwrap();
         assert_eq!(opened.info().content_bits, 8 * bytes.len() as u64);
