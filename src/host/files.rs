@@ -83,6 +83,12 @@ impl ProcFs {
         Ok(entries.filter_map(|entry| id(entry.ok()?)).take(ENTRIES).collect())
     }
 
+    /// Not even the first process can be seen: it is mounted with `hidepid`.
+    #[must_use]
+    pub fn hides(&self) -> bool {
+        self.open(1).is_none_or(|first| first.stat().is_none())
+    }
+
     /// The first `most` bytes of a file.
     #[must_use]
     pub fn read(&self, file: &str, most: u64) -> Option<Vec<u8>> {

@@ -19,12 +19,14 @@ pub(super) struct Scanner {
     aside: Aside,
     /// The finder that is first to look.
     first: usize,
+    /// A scan was made.
+    began: bool,
 }
 
 impl Scanner {
     pub(super) fn new(host: Arc<Host>, finders: Vec<Arc<dyn Finder>>) -> Self {
         let aside = Aside::new(limits::LOOK_TIME);
-        Self { host, finders, table: Table::default(), aside, first: 0 }
+        Self { host, finders, table: Table::default(), aside, first: 0, began: false }
     }
 
     /// A file of this name has come, gone or changed.
@@ -60,6 +62,12 @@ impl Scanner {
         self.host.looks.store(active != 0, Ordering::Relaxed);
         if active == 0 {
             return Ok(None);
+        }
+        if !std::mem::replace(&mut self.began, true) && self.host.proc().hides() {
+            log::warn!(
+                "processes: /proc hides those of other users, so they are not found: mount it with gid=GROUP of the \
+                 PMDA's user beside hidepid (docs/security.md, The opener)"
+            );
         }
         let mut gone = Vec::new();
         self.table.listed(&self.host.proc().list()?, &mut gone);
