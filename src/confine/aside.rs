@@ -118,12 +118,20 @@ pub async fn run<T: Send + 'static>(
 /// Does short work there, and waits for it: for what has no `await`. `None`: it has panicked or takes too long, or the
 /// PMDA ends.
 pub fn wait<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    wait_at_most(LONGEST, work)
+}
+
+/// The same for this time.
+pub fn wait_at_most<T: Send + 'static>(
+    time: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     if helper().is_none() {
         return Some(work());
     }
     let (answer, answered) = sync_channel(1);
     drop(spawn_blocking(move || drop(answer.send(work()))));
-    answered.recv_timeout(LONGEST).ok()
+    answered.recv_timeout(time).ok()
 }
 
 #[cfg(test)]

@@ -3,10 +3,13 @@
 
 use std::collections::HashMap;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::files::ProcDir;
 use super::limits;
+use crate::confine::aside;
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -21,8 +24,61 @@ pub struct Aside {
     worker: Option<Worker>,
     /// The user whose process each is at.
     left: Vec<(u32, JoinHandle<()>)>,
-    /// When the looks at each user's processes will have had no more than their share.
-    busy: HashMap<u32, Instant>,
+    shares: Shares,
+}
+
+/// When the looks at each user's processes will have had no more than their share of the time.
+#[derive(Debug, Default)]
+struct Shares(HashMap<u32, Instant>);
+
+impl Shares {
+    /// The looks at this user's processes have not had more than their share, or not much more.
+    fn has_time(&mut self, user: u32, now: Instant, patience: Duration) -> bool {
+        self.0.retain(|_, until| *until > now);
+        self.0.get(&user).is_none_or(|until| *until - now <= patience * SHARE)
+    }
+
+    fn took(&mut self, user: u32, began: Instant, time: Duration) {
+        let until = self.0.entry(user).or_insert(began);
+        *until = began.max(*until) + time * SHARE;
+    }
+}
+
+/// The looks that threads which decode wait for, of all sources.
+#[derive(Debug, Default)]
+struct Asked {
+    shares: Shares,
+    /// Those that have not come back in time: the user, and what is gone when they have.
+    left: Vec<(u32, Weak<()>)>,
+}
+
+static ASKED: LazyLock<Mutex<Asked>> = LazyLock::new(Mutex::default);
+
+/// What a look finds at a process of this user, for a thread that decodes and waits for it. `None`: as [`Aside::run`], but
+/// the time is [`limits::ASK_TIME`], which all other connections of that thread wait too.
+pub fn ask<T: Send + 'static>(user: u32, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let lock = || ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let began = Instant::now();
+    let mut asked = lock();
+    asked.left.retain(|(_, look)| look.strong_count() > 0);
+    let hangs = asked.left.len() >= limits::HANGING || asked.left.iter().any(|(at, _)| *at == user);
+    if hangs || !asked.shares.has_time(user, began, limits::ASK_TIME) {
+        return None;
+    }
+    drop(asked);
+    let look = Arc::new(());
+    let watched = Arc::downgrade(&look);
+    let found = aside::wait_at_most(limits::ASK_TIME, move || {
+        let found = work();
+        drop(look);
+        found
+    });
+    let mut asked = lock();
+    asked.shares.took(user, began, began.elapsed());
+    if watched.strong_count() > 0 {
+        asked.left.push((user, watched));
+    }
+    found
 }
 
 #[derive(Debug)]
@@ -44,7 +100,7 @@ impl Aside {
     /// Waits so long for each answer.
     #[must_use]
     pub fn new(patience: Duration) -> Self {
-        Self { patience, worker: None, left: Vec::new(), busy: HashMap::new() }
+        Self { patience, worker: None, left: Vec::new(), shares: Shares::default() }
     }
 
     /// What a look finds at a process of this user. `None`: it has not come back, or another one at that
@@ -57,7 +113,7 @@ impl Aside {
     ) -> Option<T> {
         self.left.retain(|(_, thread)| !thread.is_finished());
         let began = Instant::now();
-        if !self.has_time(user, began) {
+        if !self.shares.has_time(user, began, self.patience) {
             return None;
         }
         if self.left.len() >= limits::HANGING || self.left.iter().any(|(left, _)| *left == user) {
@@ -70,7 +126,7 @@ impl Aside {
         let (answer, answered) = mpsc::sync_channel(1);
         worker.work.send(Box::new(move || drop(answer.send(work())))).ok()?;
         let answer = answered.recv_timeout(self.patience);
-        self.took(user, began, began.elapsed());
+        self.shares.took(user, began, began.elapsed());
         match answer {
             Ok(found) => {
                 self.worker = Some(worker);
@@ -85,15 +141,14 @@ impl Aside {
         }
     }
 
-    /// The looks at this user's processes have not had more than their share, or not much more.
-    fn has_time(&mut self, user: u32, now: Instant) -> bool {
-        self.busy.retain(|_, until| *until > now);
-        self.busy.get(&user).is_none_or(|until| *until - now <= self.patience * SHARE)
-    }
-
-    fn took(&mut self, user: u32, began: Instant, time: Duration) {
-        let until = self.busy.entry(user).or_insert(began);
-        *until = began.max(*until) + time * SHARE;
+    /// What a look finds at this process, whose real user pays for it. `None`: as [`Self::run`], or it has ended.
+    pub fn look<T: Send + 'static>(
+        &mut self,
+        process: ProcDir,
+        work: impl FnOnce(&ProcDir) -> T + Send + 'static,
+    ) -> Option<T> {
+        let user = process.status()?.real;
+        self.run(user, move || work(&process))
     }
 
     /// Looks that have not come back.
@@ -127,6 +182,29 @@ mod tests {
         assert_eq!(aside.hanging(), 0);
     }
 
+    #[test]
+    fn who_decodes_waits_for_one_look_that_hangs_and_no_more() {
+        let thread = aside::Aside::start().expect("a thread");
+        let helper = thread.helper();
+        let asks = thread::spawn(move || {
+            helper.serve_this_thread();
+            let (release, held) = mpsc::channel::<()>();
+            let began = Instant::now();
+            // Users of this test alone.
+            assert_eq!(ask(4_000_000_001, move || held.recv().is_err()), None);
+            assert!(began.elapsed() >= limits::ASK_TIME);
+            let again = Instant::now();
+            assert!((0..1_000).all(|_| ask(4_000_000_001, || 1).is_none()));
+            assert_eq!(ask(4_000_000_002, || 2), Some(2));
+            assert!(again.elapsed() < limits::ASK_TIME);
+            drop(release);
+            while ask(4_000_000_001, || 3).is_none() {
+                thread::yield_now();
+            }
+        });
+        asks.join().expect("it asks");
+    }
+
     /// Each answers a moment before it would be left behind.
     #[test]
     fn one_user_whose_processes_are_slow_has_a_part_of_the_time() {
@@ -135,11 +213,11 @@ mod tests {
         let begin = Instant::now();
         let (mut at, mut looks) = (begin, 0);
         while at < begin + Duration::from_secs(60) {
-            if aside.has_time(1, at) {
-                aside.took(1, at, patience);
+            if aside.shares.has_time(1, at, patience) {
+                aside.shares.took(1, at, patience);
                 (at, looks) = (at + patience, looks + 1);
             } else {
-                assert!(aside.has_time(2, at));
+                assert!(aside.shares.has_time(2, at, patience));
                 at += Duration::from_millis(10);
             }
         }
@@ -147,12 +225,12 @@ mod tests {
         // It answers at once again.
         at += Duration::from_secs(1);
         for _ in 0..1_000 {
-            assert!(aside.has_time(1, at));
-            aside.took(1, at, Duration::from_micros(100));
+            assert!(aside.shares.has_time(1, at, patience));
+            aside.shares.took(1, at, Duration::from_micros(100));
             at += Duration::from_millis(1);
         }
-        assert!(aside.has_time(2, at) && aside.busy.len() <= 1);
-        aside.took(3, Instant::now(), Duration::from_secs(60));
+        assert!(aside.shares.has_time(2, at, patience) && aside.shares.0.len() <= 1);
+        aside.shares.took(3, Instant::now(), Duration::from_secs(60));
         assert_eq!((aside.run(3, || 5), aside.run(4, || 6)), (None, Some(6)));
     }
 

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirEntryExt, FileExt};
-use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pmda::process::leaves_reserve;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
@@ -45,6 +45,8 @@ pub struct ProcDir {
     pid: u32,
     dir: OwnedFd,
     opener: Option<Arc<Opener>>,
+    /// The real user, whatever it executes, when the opener was asked first.
+    real: OnceLock<u32>,
 }
 
 impl ProcFs {
@@ -103,7 +105,7 @@ impl ProcFs {
     pub fn open(&self, pid: u32) -> Option<ProcDir> {
         let path = self.root.join(pid.to_string());
         let dir = folder(CWD, &path).ok()?;
-        Some(ProcDir { pid, dir, opener: self.opener.clone() })
+        Some(ProcDir { pid, dir, opener: self.opener.clone(), real: OnceLock::new() })
     }
 
     /// Time of the start of a process in ms since 1970.
@@ -214,9 +216,9 @@ impl ProcDir {
         let opener = self.opener.as_ref()?;
         let stat = rustix::fs::fstat(&self.dir).ok()?;
         let process = Process { pid: self.pid, inode: stat.st_ino };
-        // The folder is root's if the process may not be dumped.
+        // Before it is asked: one that hangs can be gone afterwards, and its folder is root's if it may not be dumped.
         let user = || self.status().map_or(stat.st_uid, |status| status.real);
-        Some(opener.ask(process, user, request))
+        Some(opener.ask(process, *self.real.get_or_init(user), request))
     }
 
     /// Connects to a socket of this path below its root, whose name is one that a source has declared. It does not wait.
@@ -303,29 +305,6 @@ pub fn connect(file: &OwnedFd) -> Result<OwnedFd, Errno> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path_of(file))?)?;
     Ok(socket)
-}
-
-/// A directory of a process. Links in it lead to nowhere outside of the process's root.
-///
-/// # Errors
-/// It is not there, or may not be looked into.
-pub fn folder_in(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
-        // Linux before 5.6, or a filter of system calls: links are then not followed.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            let mut at = None;
-            for part in path.components() {
-                let Component::Normal(name) = part else { continue };
-                let parent = at.as_ref().unwrap_or(root);
-                let flags = flags | OFlags::NOFOLLOW;
-                at = Some(rustix::fs::openat(parent, name, flags, Mode::empty())?);
-            }
-            at.ok_or(Errno::NOENT)
-        }
-        opened => opened,
-    }
 }
 
 /// A directory, not open for reading.

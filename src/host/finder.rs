@@ -79,18 +79,18 @@ impl Glance {
     /// `None`: the process has ended.
     pub(super) fn new(
         process: ProcDir,
-        stat: ProcStat,
+        status: ProcStatus,
         watches: Option<Arc<Watches>>,
     ) -> Option<Self> {
-        let status = process.status()?;
+        let stat = process.stat()?;
         Some(Self { process, stat, status, maps: OnceLock::new(), watches })
     }
 
     /// A look at this process alone; directories are not watched. `None`: it has ended.
     #[must_use]
     pub fn of(process: ProcDir) -> Option<Self> {
-        let stat = process.stat()?;
-        Self::new(process, stat, None)
+        let status = process.status()?;
+        Self::new(process, status, None)
     }
 
     /// Its files.

@@ -1,19 +1,22 @@
 //! A file of a process that is found and not open yet: what the kernel knows of it decides whether it is opened. A file
 //! system that is another user's need not answer, and is not asked before.
 
+use std::cell::OnceCell;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
 
 use pmda::process::leaves_reserve;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
-use super::files::{PATH_FLAGS, ProcDir, folder_in, path_of};
+use super::files::{PATH_FLAGS, ProcDir, path_of};
 use super::known::Mapped;
 use super::opener::{Place, Request};
-use super::text::file_system;
+use super::text::{file_system, file_system_of};
 
 /// File systems that answer by themselves. Others have a server, which need not: of those a read could
 /// last as long as it likes.
@@ -30,6 +33,11 @@ const LOCAL: [&[u8]; 11] = [
     b"zfs",
     b"bcachefs",
 ];
+
+/// Most links of a path.
+const LINKS: usize = 40;
+/// Bytes of a list of mounts that are read.
+const MOUNTS: u64 = 1 << 20;
 
 /// A file that is found.
 #[derive(Debug)]
@@ -71,7 +79,8 @@ impl<'p> Found<'p> {
             return Err(Errno::NOENT);
         };
         let root = process.root()?;
-        let found = folder_in(&root, folder).and_then(|folder| at(folder, Path::new(file)));
+        let found = folder_in(process, &root, folder);
+        let found = found.and_then(|folder| at(folder, Path::new(file)));
         Self::of(process, found, Place::Path(path.to_owned()))
     }
 
@@ -85,8 +94,7 @@ impl<'p> Found<'p> {
     }
 
     fn new(file: OwnedFd, of: Option<(&'p ProcDir, Place)>) -> Result<Self, Errno> {
-        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        let stat = rustix::fs::statx(&file, "", flags, StatxFlags::BASIC_STATS)?;
+        let stat = known(&file)?;
         Ok(Self { file, stat, of })
     }
 
@@ -141,13 +149,13 @@ impl<'p> Found<'p> {
     /// The type of its file system, by the process's `mountinfo`.
     #[must_use]
     pub fn file_system<'a>(&self, mountinfo: &'a [u8]) -> Option<&'a [u8]> {
-        file_system(mountinfo, self.file().0)
+        type_of(&self.stat, mountinfo)
     }
 
     /// Its file system answers by itself.
     #[must_use]
     pub fn is_local(&self, mountinfo: &[u8]) -> bool {
-        self.file_system(mountinfo).is_some_and(|kind| LOCAL.contains(&kind))
+        is_local(&self.stat, mountinfo)
     }
 
     /// Opens it for reading.
@@ -167,7 +175,131 @@ impl<'p> Found<'p> {
     }
 }
 
+/// A directory of a process, below its root. Links lead to nowhere outside of it, and nothing is looked for in a file
+/// system that need not answer: what is mounted is known at each step before the next one.
+///
+/// # Errors
+/// It is not there, or may not be looked into; [`Errno::REMOTE`]: it is on a file system that has a server.
+pub fn folder_in(process: &ProcDir, root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let mounts = OnceCell::new();
+    let answers = |stat: &Statx| {
+        let mounts = mounts.get_or_init(|| process.read_most("mountinfo", MOUNTS));
+        is_local(stat, mounts.as_deref().unwrap_or_default())
+    };
+    if !answers(&known(root)?) {
+        return Err(Errno::REMOTE);
+    }
+    let (mut above, mut links): (Vec<OwnedFd>, _) = (Vec::new(), 0);
+    let mut rest: Vec<OsString> = Vec::new();
+    let add = |rest: &mut Vec<OsString>, path: &Path| {
+        let is_name =
+            |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
+        rest.extend(
+            path.components().filter(is_name).rev().map(|part| part.as_os_str().to_owned()),
+        );
+    };
+    add(&mut rest, path);
+    while let Some(name) = rest.pop() {
+        if name == ".." {
+            above.pop();
+            continue;
+        }
+        let next = at(above.last().unwrap_or(root), Path::new(&name))?;
+        let stat = known(&next)?;
+        match FileType::from_raw_mode(stat.stx_mode.into()) {
+            FileType::Symlink if links < LINKS => {
+                links += 1;
+                let target = rustix::fs::readlinkat(&next, "", Vec::new())?;
+                let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+                if target.is_absolute() {
+                    above.clear();
+                }
+                add(&mut rest, target);
+            }
+            FileType::Symlink => return Err(Errno::LOOP),
+            FileType::Directory if answers(&stat) => above.push(next),
+            FileType::Directory => return Err(Errno::REMOTE),
+            _ => return Err(Errno::NOTDIR),
+        }
+    }
+    above.pop().map_or_else(|| rustix::io::fcntl_dupfd_cloexec(root, 0), Ok)
+}
+
+/// What the kernel knows of a file, without a question to its file system.
+fn known(file: &OwnedFd) -> Result<Statx, Errno> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(file, "", flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)
+}
+
+/// By the mount that it is in, if the kernel tells (since Linux 5.8) and the process has it, else by the device: btrfs
+/// gives each subvolume another one than its mount.
+fn type_of<'a>(stat: &Statx, mountinfo: &'a [u8]) -> Option<&'a [u8]> {
+    let tells = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+    let mount = tells.then_some(stat.stx_mnt_id);
+    mount
+        .and_then(|id| file_system_of(mountinfo, id))
+        .or_else(|| file_system(mountinfo, (stat.stx_dev_major, stat.stx_dev_minor)))
+}
+
+fn is_local(stat: &Statx, mountinfo: &[u8]) -> bool {
+    type_of(stat, mountinfo).is_some_and(|kind| LOCAL.contains(&kind))
+}
+
 /// The file of this name, which is no link.
 fn at(folder: impl AsFd, file: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(folder, file, PATH_FLAGS | OFlags::NOFOLLOW, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::host::ProcFs;
+
+    #[test]
+    fn folders_are_found_below_the_root_and_not_where_a_server_is_asked() {
+        let scene = std::env::temp_dir().join(format!("apm-found-{}", std::process::id()));
+        std::fs::create_dir_all(scene.join("root/a/b")).unwrap();
+        std::fs::create_dir_all(scene.join("outside")).unwrap();
+        std::fs::write(scene.join("root/a/file"), "").unwrap();
+        for (link, target) in [
+            ("absolute", "/a/b"),
+            ("relative", "a/../a/b"),
+            ("out", "../../outside"),
+            ("again", "again"),
+            ("kernel", "/proc/self/root"),
+        ] {
+            let _ = std::fs::remove_file(scene.join("root").join(link));
+            symlink(target, scene.join("root").join(link)).unwrap();
+        }
+        let process = ProcFs::new("/proc".into()).open(std::process::id()).unwrap();
+        let open = |path: &Path| {
+            let flags = PATH_FLAGS | OFlags::DIRECTORY;
+            rustix::fs::openat(CWD, path, flags, Mode::empty()).unwrap()
+        };
+        let inode = |folder: &OwnedFd| known(folder).unwrap().stx_ino;
+        let (root, b) = (open(&scene.join("root")), open(&scene.join("root/a/b")));
+        let find = |path: &str| folder_in(&process, &root, Path::new(path)).map(|at| inode(&at));
+        for path in
+            ["a/b", "/a/b", "./a/./b/", "absolute", "relative", "/../a/b", "a/b/../../relative"]
+        {
+            assert_eq!(find(path), Ok(inode(&b)), "{path}");
+        }
+        assert_eq!(find("/"), Ok(inode(&root)));
+        assert_eq!(find("a/b/../../.."), Ok(inode(&root)));
+        // As below the root of a process, where there is no folder above.
+        assert_eq!(find("out"), Err(Errno::NOENT));
+        assert_eq!(find("again"), Err(Errno::LOOP));
+        assert_eq!((find("a/file"), find("a/none")), (Err(Errno::NOTDIR), Err(Errno::NOENT)));
+        // There is no /proc below this root; below that of this process its files are none that answer by themselves.
+        assert_eq!(find("kernel"), Err(Errno::NOENT));
+        let all = open(Path::new("/"));
+        let here = |path: &Path| folder_in(&process, &all, path).map(|_| ());
+        assert_eq!(here(&scene.join("root/a")), Ok(()));
+        for far in [Path::new("/proc"), Path::new("/proc/sys/kernel"), &scene.join("root/kernel")] {
+            assert_eq!(here(far), Err(Errno::REMOTE), "{}", far.display());
+        }
+        std::fs::remove_dir_all(scene).unwrap();
+    }
 }

@@ -12,6 +12,8 @@ pub const LOOKS: usize = 1_024;
 pub const MAPS: u64 = 4 << 20;
 /// Time for a look at one process. /proc answers in a millisecond.
 pub const LOOK_TIME: Duration = Duration::from_secs(5);
+/// The same where other connections wait for it.
+pub const ASK_TIME: Duration = Duration::from_secs(1);
 /// Looks that have not come back, one at a process of each user. Each keeps a thread: with so many no process
 /// is looked at.
 pub const HANGING: usize = 32;

@@ -36,11 +36,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::CWD;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-pub use aside::Aside;
+pub use aside::{Aside, ask};
 use discovery::Discovery;
-pub use files::{ProcDir, ProcFs, age, connect, folder, folder_in, path_of, read_at, ticks};
+pub use files::{ProcDir, ProcFs, age, connect, folder, path_of, read_at, ticks};
 pub use finder::{Finder, Glance, Interest, Look, Named, Visit};
-pub use found::Found;
+pub use found::{Found, folder_in};
 pub use known::{Known, Mapped, Program, Reports, Taken};
 pub use lent::Lent;
 pub use library::{Library, Memory, element};

@@ -84,23 +84,23 @@ impl Scanner {
     /// Looks at one process; `false`: it does not answer.
     fn look(&mut self, pid: u32, (due, active): (Finders, Finders), now: Duration) -> bool {
         let mut gone = Vec::new();
-        let process = self.host.proc().open(pid);
-        let stat = process.as_ref().and_then(|process| process.stat());
-        let (Some(process), Some(stat)) = (process, stat) else {
+        let Some(glance) = self.glance(pid) else {
+            let due = (0..self.finders.len()).filter(|n| due & 1 << n != 0);
+            due.for_each(|n| self.table.unanswered(pid, n, now));
+            return false;
+        };
+        let Some((glance, user)) = glance else {
             self.table.ended(pid, now, &mut gone);
             self.tell(&mut gone);
             return true;
         };
-        if stat.kernel {
+        if glance.stat().kernel {
             self.table.kernel(pid);
             return true;
         }
-        // Users are told without the memory of the process, which may be locked.
-        let Some(glance) = Glance::new(process, stat, self.host.watches()) else { return true };
         let who = (glance.stat(), glance.inner_pid());
         let due = self.table.seen(pid, who.0, who.1, (due, active), &mut gone);
         self.tell(&mut gone);
-        let user = glance.status().uid;
         let glance = Arc::new(glance);
         let mut answers = true;
         let finders = self.finders.iter().enumerate().cycle().skip(self.first);
@@ -123,6 +123,19 @@ impl Scanner {
             }
         }
         answers
+    }
+
+    /// A look for all finders, and who pays for it: the real user, who has started it. `None`: the process does not
+    /// answer; of nothing: it has ended.
+    ///
+    /// Users are told whatever a process waits for. Its state is not: one that executes a program is locked, and can
+    /// wait for a file system.
+    fn glance(&mut self, pid: u32) -> Option<Option<(Glance, u32)>> {
+        let Some(process) = self.host.proc().open(pid) else { return Some(None) };
+        let Some(status) = process.status() else { return Some(None) };
+        let watches = self.host.watches();
+        let glance = self.aside.run(status.real, move || Glance::new(process, status, watches))?;
+        Some(glance.map(|glance| (glance, status.real)))
     }
 
     fn tell(&self, gone: &mut Vec<Gone>) {

@@ -79,11 +79,21 @@ impl ProcStatus {
 #[must_use]
 pub fn file_system(mountinfo: &[u8], device: (u32, u32)) -> Option<&[u8]> {
     let number = format!("{}:{}", device.0, device.1);
+    of_mount(mountinfo, 2, number.as_bytes())
+}
+
+/// The same of a mount, by its number.
+pub(super) fn file_system_of(mountinfo: &[u8], mount: u64) -> Option<&[u8]> {
+    of_mount(mountinfo, 0, mount.to_string().as_bytes())
+}
+
+/// The type of the first mount whose field is this.
+fn of_mount<'a>(mountinfo: &'a [u8], field: usize, is: &[u8]) -> Option<&'a [u8]> {
     mountinfo.split(|&b| b == b'\n').find_map(|line| {
         let mut fields = line.split(|&b| b == b' ');
-        // Blanks in names are escaped; optional fields end with `-`, and the type follows.
-        let is = fields.nth(2) == Some(number.as_bytes())
-            && fields.by_ref().skip(3).any(|field| field == b"-");
+        // Blanks in names are escaped; optional fields behind the sixth end with `-`, and the type follows.
+        let is = fields.nth(field) == Some(is)
+            && fields.by_ref().skip(5 - field).any(|field| field == b"-");
         is.then(|| fields.next()).flatten()
     })
 }

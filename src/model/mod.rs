@@ -27,7 +27,7 @@ pub use ids::{
 pub use leaf::{LEAVES, Leaf, LeafDef};
 pub use memory::{Charge, Memory, Purpose};
 pub use metric::{EventKind, EventLeaf, InDom, MetricDef, MetricSpec, Place, ValueSource};
-pub use name::{STACK_NAME, component, is_invisible, is_path};
+pub use name::{STACK_NAME, component, is_invisible, is_path, visible};
 pub use network::{Listening, Network, another_host};
 pub use now::Now;
 pub use pcp_event::{Pmid, Semantics, Stamp, Units, Value, ValueType};

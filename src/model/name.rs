@@ -1,5 +1,7 @@
 //! Turns peers' names for metrics into PCP names.
 
+use std::borrow::Cow;
+
 /// Bytes of the name of a stack, frames with commas between them, at most.
 pub const STACK_NAME: usize = 900;
 
@@ -49,9 +51,24 @@ pub const fn is_invisible(c: char) -> bool {
     )
 }
 
+/// The name with a `_` for each character that changes the order of others, or is not seen.
+#[must_use]
+pub fn visible(name: &str) -> Cow<'_, str> {
+    if name.is_ascii() || !name.contains(is_invisible) {
+        return name.into();
+    }
+    name.replace(is_invisible, "_").into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_seen_as_they_are() {
+        assert_eq!(visible("shop/é1\u{202e}gpj.\u{200b}exe"), "shop/é1_gpj._exe");
+        assert!(matches!(visible("shop/é1"), Cow::Borrowed("shop/é1")));
+    }
 
     #[test]
     fn letters_digits_and_single_underscores() {

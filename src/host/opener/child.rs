@@ -30,6 +30,8 @@ pub fn main(arguments: &[String], names: Names, errands: &[Errand]) -> i32 {
         let _ = send_with(rustix::stdio::stdin(), e.as_bytes(), None);
         return 1;
     }
+    // The socket stays open as long as a thread of the PMDA hangs; its main thread, which has started this, ends.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
     confine.keeper();
     serve(rustix::stdio::stdin(), (Worker { names, grants }, confine), errands);
     0

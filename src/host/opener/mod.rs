@@ -134,12 +134,7 @@ impl Opener {
     }
 
     /// Asks for a file of a process; `user` tells whose it is.
-    pub(super) fn ask(
-        &self,
-        process: Process,
-        user: impl Fn() -> u32,
-        request: &Request,
-    ) -> Answer {
+    pub(super) fn ask(&self, process: Process, user: u32, request: &Request) -> Answer {
         let bytes = request.encode(process).ok_or(Errno::NAMETOOLONG)?;
         self.state().ask(user, &bytes)
     }
@@ -150,11 +145,9 @@ impl Opener {
 }
 
 impl State {
-    fn ask(&mut self, user: impl Fn() -> u32, bytes: &[u8]) -> Answer {
-        let waits = |paused: &HashMap<u32, (Instant, Duration)>| {
-            paused.get(&user()).is_some_and(|(until, _)| Instant::now() < *until)
-        };
-        if self.over || (!self.paused.is_empty() && waits(&self.paused)) {
+    fn ask(&mut self, user: u32, bytes: &[u8]) -> Answer {
+        let waits = |(until, _): &(Instant, Duration)| Instant::now() < *until;
+        if self.over || self.paused.get(&user).is_some_and(waits) {
             return Err(Errno::TIMEDOUT);
         }
         let worker = self.worker()?;
@@ -162,7 +155,6 @@ impl State {
             Ok(Some(answer)) => answer,
             lost => {
                 self.worker = None;
-                let user = user();
                 let pause = self.pause(user, Instant::now());
                 let why =
                     if matches!(lost, Err(Errno::TIMEDOUT)) { "had no answer" } else { "was lost" };

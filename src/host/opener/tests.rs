@@ -65,7 +65,7 @@ impl Scene {
     }
 
     fn ask(&self, opener: &Opener, request: &Request) -> Answer {
-        opener.ask(self.process, || 7, request)
+        opener.ask(self.process, 7, request)
     }
 
     fn file(&self, name: &str) -> (PathBuf, Mapped) {
@@ -105,7 +105,7 @@ fn files_of_proc_are_those_of_the_very_process() {
     assert_eq!(error(scene.ask(&opener, &Request::Open(Part::Memory))), Errno::PERM);
     // Another process with its id.
     let other = Process { inode: scene.process.inode + 1, ..scene.process };
-    assert_eq!(error(opener.ask(other, || 7, &Request::Open(Part::Maps))), Errno::SRCH);
+    assert_eq!(error(opener.ask(other, 7, &Request::Open(Part::Maps))), Errno::SRCH);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn what_a_process_holds_is_told() {
     assert_eq!(scene.ask(&opener, &Request::Holds(vec![own, own + 1])).unwrap().0, 0);
     let this = ProcFs::new("/proc".into()).open(std::process::id()).unwrap();
     let this = Process { pid: std::process::id(), inode: this.inode().unwrap() };
-    let held = opener.ask(this, || 7, &Request::Holds(vec![own + 1_000_000, own])).unwrap();
+    let held = opener.ask(this, 7, &Request::Holds(vec![own + 1_000_000, own])).unwrap();
     assert_eq!(held.0, 0b10);
     let null = fs::metadata("/dev/null").unwrap();
     let request = Request::HoldsFile(null.dev(), null.ino());
@@ -205,12 +205,12 @@ fn one_that_hangs_is_given_up() {
     });
     let request = Request::Open(Part::Maps);
     let began = Instant::now();
-    assert_eq!(error(opener.ask(scene.process, || 7, &request)), Errno::TIMEDOUT);
+    assert_eq!(error(opener.ask(scene.process, 7, &request)), Errno::TIMEDOUT);
     assert!(began.elapsed() >= PATIENCE);
     sockets.recv().unwrap();
     // That user's are not asked for, and others are.
-    assert_eq!(error(opener.ask(scene.process, || 7, &request)), Errno::TIMEDOUT);
-    assert!(text(opener.ask(scene.process, || 8, &request)).contains("/cat"));
+    assert_eq!(error(opener.ask(scene.process, 7, &request)), Errno::TIMEDOUT);
+    assert!(text(opener.ask(scene.process, 8, &request)).contains("/cat"));
     let state = || opener.state();
     assert_eq!(state().paused.get(&7).map(|paused| paused.1), Some(PAUSE));
     let mut now = Instant::now();
@@ -224,7 +224,7 @@ fn one_that_hangs_is_given_up() {
     }
     assert!(state().paused.len() <= USERS);
     state().paused.clear();
-    assert!(text(opener.ask(scene.process, || 7, &request)).contains("/cat"));
+    assert!(text(opener.ask(scene.process, 7, &request)).contains("/cat"));
 }
 
 #[test]
@@ -232,14 +232,14 @@ fn a_worker_that_ended_is_replaced_and_a_keeper_is_not() {
     let scene = Scene::new("ends");
     let request = Request::Open(Part::Maps);
     let lost = with_keeper(drop);
-    assert_eq!(error(lost.ask(scene.process, || 7, &request)), Errno::TIMEDOUT);
-    assert_eq!(error(lost.ask(scene.process, || 8, &request)), Errno::TIMEDOUT);
+    assert_eq!(error(lost.ask(scene.process, 7, &request)), Errno::TIMEDOUT);
+    assert_eq!(error(lost.ask(scene.process, 8, &request)), Errno::TIMEDOUT);
     let (ours, theirs) = pair().unwrap();
     send_with(theirs.as_fd(), b"no capability can be kept", None).unwrap();
     drop(theirs);
     let over = Opener::with(ours, None, Grants::default());
-    assert!(over.ask(scene.process, || 7, &request).is_err());
-    assert_eq!(error(over.ask(scene.process, || 7, &request)), Errno::TIMEDOUT);
+    assert!(over.ask(scene.process, 7, &request).is_err());
+    assert_eq!(error(over.ask(scene.process, 7, &request)), Errno::TIMEDOUT);
 }
 
 /// Whoever has taken over the PMDA says what he likes.

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::bound_row::BoundRow;
 use super::{Connection, SLOTS_MAX};
-use crate::model::{RowItem, TableId};
+use crate::model::{RowItem, TableId, visible};
 
 impl Connection {
     pub(super) fn bind_row(&mut self, table: TableId, slot: u32, key: Option<&str>) {
         let slot = slot as usize;
+        let key = key.map(visible);
+        let key = key.as_deref();
         let Some(rows) = self.rows.get_mut(table.index()).filter(|_| slot < SLOTS_MAX) else {
             return;
         };

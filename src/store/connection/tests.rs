@@ -373,3 +373,11 @@ fn who_reads_a_kind_has_a_cursor_in_each_stream_before_its_first_record() {
         assert_eq!(stats(session).map(|s| s.clients), Some(0));
     }
 }
+
+#[test]
+fn names_have_no_invisible_characters() {
+    let store = Store::new(test_kit::catalogue(), 400, Limits::default(), 1 << 20);
+    let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
+    session.is(Identity { name: "app\u{202e}1\u{200b}".into(), ..Identity::default() });
+    assert_eq!(shown(&store).name, "app_1_");
+}

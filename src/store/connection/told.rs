@@ -1,13 +1,18 @@
 //! What a peer says of itself, and what is logged of it.
 
+use std::borrow::Cow;
+
 use super::Connection;
 use crate::catalogue::{AgentCell, Stat};
 use crate::contract::Identity;
-use crate::model::ControlId;
+use crate::model::{ControlId, visible};
 use crate::store::log_throttle::LogThrottle;
 
 impl Connection {
     pub(super) fn introduce(&mut self, mut id: Identity) {
+        if let Cow::Owned(name) = visible(&id.name) {
+            id.name = name;
+        }
         id.labels = self.store.limits().shown_labels(id.labels.into_iter()).collect();
         let id = &id;
         self.deliver_service(true);

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use super::discovery::Found;
 use crate::clock::now;
-use crate::confine::aside;
 use crate::contract::{Identity, Peer, Service};
-use crate::host::{ProcDir, ProcStat};
+use crate::host::{ProcDir, ProcStat, ask};
 use crate::model::{Now, Value};
 use crate::sources::dotnet::discovery::Target;
 use crate::sources::dotnet::metrics::{self as m, program};
@@ -186,7 +185,8 @@ impl Times {
         }
         self.next = now + PERIOD;
         let found = found.clone();
-        let read = aside::wait(move || {
+        // One that executes another program is locked meanwhile.
+        let read = ask(found.target.uid, move || {
             let process = found.process()?;
             let stat = process.stat().filter(|stat| stat.start == found.target.start)?;
             // They can be others at any time.

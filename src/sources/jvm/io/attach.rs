@@ -145,7 +145,7 @@ impl<'s> Door<'s> {
         let root = process.root().map_err(|e| format!("its root cannot be opened: {e}"))?;
         let mounts = process.read_most("mountinfo", limits::MOUNTS);
         status.become_user()?;
-        let tmp = folder_in(&root, Path::new("tmp"))
+        let tmp = folder_in(&process, &root, Path::new("tmp"))
             .map_err(|e| format!("its /tmp cannot be opened: {e}"))?;
         is_local(&tmp, &mounts.unwrap_or_default())?;
         let socket = format!(".java_pid{}", target.inner_pid);

@@ -12,8 +12,8 @@ use super::region::Region;
 use crate::clock::now;
 use crate::contract::{Control, Peer, PeerMaker};
 use crate::host::{
-    Aside, Host, Mapped, ProcDir, Program, Taken, Usage, cgroup_limits, most_files, open_files,
-    usage,
+    Aside, CgroupLimits, Host, Mapped, ProcDir, Program, Taken, Usage, cgroup_limits, most_files,
+    open_files, usage,
 };
 use crate::model::{Charge, ControlId, Departure, HeapSize};
 use crate::sources::jvm::meter::{Meter, Stage, State};
@@ -125,8 +125,10 @@ impl Live {
             Some(known) if program.is_another(&known.program) => {
                 // Of the process only the processor time is that of both programs.
                 who.is_new = true;
-                before =
-                    self.gone(pid, ANOTHER).or_else(|| Some(used(&self.means.host, &who)?.1.cpu));
+                before = self.gone(pid, ANOTHER).or_else(|| {
+                    let Means { host, aside, .. } = &mut self.means;
+                    Some(used_by(host, aside, &who, false)?.usage.cpu)
+                });
             }
             Some(known) => {
                 if program.is_named(&known.program) {
@@ -247,7 +249,7 @@ impl Process {
         let at = now();
         let age = at.monotonic.saturating_sub(self.found);
         let is_read = self.copy(&mut means.buffer, &mut means.aside);
-        let Means { host, maker, patterns, buffer, desk, .. } = means;
+        let Means { host, maker, patterns, buffer, aside, desk } = means;
         let region = is_read.then_some(&**buffer);
         let begins = |process: &Self| process.peer.is_none() || process.meter.is_renamed();
         if let Some(region) = region.filter(|_| begins(self)) {
@@ -265,7 +267,7 @@ impl Process {
                 if let Some(region) = region {
                     self.meter.read(region, age, &mut old);
                 }
-                show_usage(host, false, &mut self.meter, &mut old);
+                show_usage(host, aside, false, &mut self.meter, &mut old);
                 self.meter.end(RENAMED, &mut old);
                 old.end(Departure::regular(RENAMED));
                 self.meter.again();
@@ -294,7 +296,8 @@ impl Process {
         let always = self.ticks == 0 || self.last;
         let turn = self.ticks.wrapping_add(self.meter.who().pid);
         if always || turn.is_multiple_of(USAGE) {
-            show_usage(host, always || turn.is_multiple_of(BOUNDS), &mut self.meter, peer);
+            let bounds = always || turn.is_multiple_of(BOUNDS);
+            show_usage(host, aside, bounds, &mut self.meter, peer);
         }
         self.meter.tick(peer);
         self.ticks = self.ticks.wrapping_add(1);
@@ -398,27 +401,38 @@ fn fail(why: &str, pid: u32, desk: &mut Desk, peer: &mut Peer) {
     }
 }
 
-/// What /proc has of the very process that began then; `None`: it has ended.
-fn used(host: &Host, who: &Who) -> Option<(ProcDir, Usage)> {
-    let process = host.proc().open(who.pid)?;
-    let usage = usage(&process, who.start)?;
-    Some((process, usage))
+/// What /proc has of a process, and with `bounds` its limits and open files.
+struct Used {
+    usage: Usage,
+    bounds: Option<(CgroupLimits, Option<u64>, Option<u64>)>,
+}
+
+/// Of the very process that began then; `None`: it has ended.
+fn used(process: &ProcDir, start: u64, bounds: bool) -> Option<Used> {
+    let usage = usage(process, start)?;
+    let read = || (cgroup_limits(process), open_files(process), most_files(process));
+    Some(Used { usage, bounds: bounds.then(read) })
+}
+
+/// The same, aside: one that executes a program is locked meanwhile.
+fn used_by(host: &Host, aside: &mut Aside, who: &Who, bounds: bool) -> Option<Used> {
+    let (process, start) = (host.proc().open(who.pid)?, who.start);
+    aside.look(process, move |process| used(process, start, bounds))?
 }
 
 /// Shows what /proc has. `bounds`: also the limits of the process, and its open files.
-fn show_usage(host: &Host, bounds: bool, meter: &mut Meter, peer: &mut Peer) {
-    let Some((process, usage)) = used(host, meter.who()) else { return };
+fn show_usage(host: &Host, aside: &mut Aside, bounds: bool, meter: &mut Meter, peer: &mut Peer) {
+    let Some(Used { usage, bounds }) = used_by(host, aside, meter.who(), bounds) else { return };
     peer.show(m::WORKING_SET, usage.resident);
     peer.show(m::SWAP, usage.swap);
     peer.show(m::THREADS_NATIVE, usage.threads);
     meter.used(usage.cpu, peer);
-    if bounds {
-        let group = cgroup_limits(&process);
+    if let Some((group, open, most)) = bounds {
         peer.show(m::MEMORY_LIMIT, group.memory);
         peer.show(m::MEMORY_USAGE, group.usage);
         peer.show(m::OOM_KILLS, group.oom_kills);
         peer.show(m::CPUS_LIMIT, group.cpus);
-        peer.show(m::FILES_OPEN, open_files(&process));
-        peer.show(m::FILES_LIMIT, most_files(&process));
+        peer.show(m::FILES_OPEN, open);
+        peer.show(m::FILES_LIMIT, most);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::confine::aside;
 use crate::host;
-use crate::host::{Holding, ProcDir, Socket, holds, socket};
+use crate::host::{Holding, ProcDir, Socket, ask, holds, socket};
 use crate::sources::mono::process::{Facts, Host, Said, Via};
 
 /// Time that a list of process ids of containers is used.
@@ -149,18 +149,26 @@ const COMMAND: u64 = 4 << 10;
 impl Host for ProcHost {
     /// Who decodes may not look himself.
     fn find(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
+        let (this, theirs) = (self.clone(), via.clone());
+        let (what, user) = aside::wait(move || this.opened(&theirs))??;
         let (this, via) = (self.clone(), via.clone());
         let (pid, started) = (said.pid, said.started);
         let command = said.command.map(str::to_owned);
-        aside::wait(move || {
-            this.find_here(&via, &Said { pid, command: command.as_deref(), started })
+        // Who says so pays for the looks at his processes.
+        ask(user, move || {
+            let said = Said { pid, command: command.as_deref(), started };
+            // What is not found now is called otherwise for as long as it is connected: a container that began after
+            // the list is looked for again.
+            let look = |age| this.look(&via, what, user, &said, age);
+            look(LISTED).or_else(|| look(MISSED))
         })?
     }
 }
 
 impl ProcHost {
-    fn find_here(&self, via: &Via, said: &Said<'_>) -> Option<Facts> {
-        let (what, user) = match via {
+    /// What the process has open, and whose that is.
+    fn opened(&self, via: &Via) -> Option<(Holding, u32)> {
+        Some(match via {
             Via::Tcp { peer, ours } => {
                 let Socket { inode, user } = socket(self.host.proc(), *peer, *ours)?;
                 (Holding::Socket(inode), user)
@@ -169,11 +177,7 @@ impl ProcHost {
                 let file = std::fs::metadata(path).ok()?;
                 (Holding::File(file.dev(), file.ino()), file.uid())
             }
-        };
-        // What is not found now is called otherwise for as long as it is connected: a container that began after
-        // the list is looked for again.
-        let look = |age| self.look(via, what, user, said, age);
-        look(LISTED).or_else(|| look(MISSED))
+        })
     }
 }
 

@@ -140,7 +140,8 @@ impl Door {
         }
         let peer = stream.peer_cred()?;
         let other_pid = peer.pid().is_some_and(|p| p != 0 && u32::try_from(p) != Ok(pid));
-        if other_pid || ![0, status.uid, status.real].contains(&peer.uid()) {
+        // One that has executed a program of another user since is not taken for that program.
+        if other_pid || ![0, status.uid].contains(&peer.uid()) {
             let text = "another process listens on its socket";
             return Err(io::Error::new(ErrorKind::PermissionDenied, text));
         }

@@ -256,7 +256,7 @@ pub(super) fn socket(
                 .map_or(Path::new(TMP), |dir| Path::new(std::ffi::OsStr::from_bytes(dir)));
             let others = directories.iter().map(PathBuf::as_path).filter(|&dir| dir != first);
             let mut all = std::iter::once(first).chain(others);
-            all.find_map(|dir| look(folder_in(&root, dir), dir))
+            all.find_map(|dir| look(folder_in(process, &root, dir), dir))
         }
         Err(_) => {
             let others = directories.iter().map(PathBuf::as_path);
@@ -284,7 +284,7 @@ fn looked(
     (process, status): (&ProcDir, ProcStatus),
 ) -> Result<SocketFile, Socket> {
     let found = found.map_err(|_| Socket::Absent)?;
-    if !found.is_socket() || ![0, status.uid, status.real].contains(&found.stat().stx_uid) {
+    if !found.is_socket() || ![0, status.uid].contains(&found.stat().stx_uid) {
         return Err(Socket::Fake { owner: found.stat().stx_uid });
     }
     if found.may_be_written() {

@@ -32,6 +32,8 @@ impl Tree {
         fs::write(dir.join("status"), status).expect("a file");
         fs::write(dir.join("environ"), environ).expect("a file");
         fs::write(dir.join("cmdline"), b"dotnet\0/x/app.dll\0").expect("a file");
+        let mounts = fs::read("/proc/self/mountinfo").expect("a file");
+        fs::write(dir.join("mountinfo"), mounts).expect("a file");
         dir
     }
 
