@@ -302,7 +302,7 @@ fn whoever_comes_and_goes_the_budget_holds() {
     for seed in 1..=SCHEDULES {
         let mut world = World::new(seed);
         for step in 0..STEPS {
-            world.step(step / CROWD % 2 == 0);
+            world.step((step / CROWD).is_multiple_of(2));
             world.holds();
         }
         world.end();
