@@ -98,6 +98,25 @@ fn a_link_leads_to_nowhere_outside_of_the_root() {
     assert_eq!(tree.socket(70, &["/tmp"]), OPEN);
 }
 
+/// Who has started a set-uid program may have listened before.
+#[test]
+fn a_socket_of_who_started_a_program_of_another_user_is_not_its_own() {
+    let tree = Tree::new("setuid");
+    let dir = tree.process(70, 1, 500, b"");
+    let path = dir.join("root/tmp/dotnet-diagnostic-1-500-socket");
+    let _own = UnixListener::bind(&path).expect("a socket");
+    let uid = getuid().as_raw();
+    let (real, effective) = if uid == 0 { (4242, 0) } else { (uid, uid + 1) };
+    std::os::unix::fs::chown(&path, Some(real), None).expect("its owner");
+    let status = |real, effective| {
+        let status = format!("Uid:\t{real}\t{effective}\t0\t0\nNSpid:\t70\t1\n");
+        fs::write(dir.join("status"), status).expect("a file");
+        tree.socket(70, &[])
+    };
+    assert_eq!(status(real, effective), Socket::Fake { owner: real });
+    assert!(matches!(status(effective, real), Socket::Present { .. }));
+}
+
 #[test]
 fn files_that_are_no_sockets_are_not_used() {
     let tree = Tree::new("fakes");
