@@ -20,7 +20,7 @@ use super::text::{file_system, file_system_of};
 
 /// File systems that answer by themselves. Others have a server, which need not: of those a read could
 /// last as long as it likes.
-const LOCAL: [&[u8]; 11] = [
+const LOCAL: [&[u8]; 14] = [
     b"tmpfs",
     b"ramfs",
     b"overlay",
@@ -32,6 +32,9 @@ const LOCAL: [&[u8]; 11] = [
     b"f2fs",
     b"zfs",
     b"bcachefs",
+    b"squashfs",
+    b"erofs",
+    b"rootfs",
 ];
 
 /// Most links of a path.

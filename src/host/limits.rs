@@ -14,6 +14,8 @@ pub const MAPS: u64 = 4 << 20;
 pub const LOOK_TIME: Duration = Duration::from_secs(5);
 /// The same where other connections wait for it.
 pub const ASK_TIME: Duration = Duration::from_secs(1);
+/// A look of this time is none that holds others up.
+pub const QUICK: Duration = Duration::from_millis(20);
 /// Looks that have not come back, one at a process of each user. Each keeps a thread: with so many no process
 /// is looked at.
 pub const HANGING: usize = 32;
