@@ -245,7 +245,12 @@ fn type_of<'a>(stat: &Statx, mountinfo: &'a [u8]) -> Option<&'a [u8]> {
 }
 
 fn is_local(stat: &Statx, mountinfo: &[u8]) -> bool {
-    type_of(stat, mountinfo).is_some_and(|kind| LOCAL.contains(&kind))
+    // The mount that the root of a chroot is in is in no list of its processes, but in that of this one.
+    let own = || std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    match type_of(stat, mountinfo) {
+        Some(kind) => LOCAL.contains(&kind),
+        None => type_of(stat, &own()).is_some_and(|kind| LOCAL.contains(&kind)),
+    }
 }
 
 /// The file of this name, which is no link.
