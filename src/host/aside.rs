@@ -2,9 +2,9 @@
 //! that waits for a file system of its user's making is locked as long as that likes.
 
 use std::collections::HashMap;
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::files::ProcDir;
@@ -22,78 +22,71 @@ const SHARE: u32 = 2;
 pub struct Aside {
     patience: Duration,
     worker: Option<Worker>,
-    /// The user whose process each is at.
-    left: Vec<(u32, JoinHandle<()>)>,
-    shares: Shares,
+    looks: Looks,
 }
 
-/// When the looks at each user's processes will have had no more than their share of the time.
+/// The looks of one kind at the processes of all users.
 #[derive(Debug, Default)]
-struct Shares(HashMap<u32, Instant>);
+struct Looks {
+    /// Those that have not come back in time: the user, and what is gone when they have.
+    left: Vec<(u32, Weak<()>)>,
+    /// When those at each user's processes will have had no more than their share of the time.
+    busy: HashMap<u32, Instant>,
+}
 
-impl Shares {
-    /// The looks at this user's processes have not had more than their share, or not much more.
-    fn has_time(&mut self, user: u32, now: Instant, patience: Duration) -> bool {
-        self.0.retain(|_, until| *until > now);
-        self.0.get(&user).is_none_or(|until| *until - now <= patience * SHARE)
+impl Looks {
+    /// There may be one at this user's processes: no other one hangs, and they have not had more than their share of the
+    /// time, or not much more. The look holds what is returned until it comes back.
+    fn begin(&mut self, user: u32, now: Instant, patience: Duration) -> Option<Arc<()>> {
+        self.left.retain(|(_, look)| look.strong_count() > 0);
+        self.busy.retain(|_, until| *until > now);
+        let has_time = self.busy.get(&user).is_none_or(|until| *until - now <= patience * SHARE);
+        let hangs =
+            self.left.len() >= limits::HANGING || self.left.iter().any(|(left, _)| *left == user);
+        (has_time && !hangs).then(Arc::default)
     }
 
-    fn took(&mut self, user: u32, began: Instant, time: Duration) {
-        let until = self.0.entry(user).or_insert(began);
+    /// It was waited for so long.
+    fn took(&mut self, user: u32, look: Weak<()>, began: Instant, time: Duration) {
+        let until = self.busy.entry(user).or_insert(began);
         *until = began.max(*until) + time * SHARE;
+        if look.strong_count() > 0 {
+            self.left.push((user, look));
+        }
     }
 }
 
 /// The looks that threads which decode wait for, of all sources.
-#[derive(Debug, Default)]
-struct Asked {
-    shares: Shares,
-    /// Those that have not come back in time: the user, and what is gone when they have.
-    left: Vec<(u32, Weak<()>)>,
-}
-
-static ASKED: LazyLock<Mutex<Asked>> = LazyLock::new(Mutex::default);
+static ASKED: LazyLock<Mutex<Looks>> = LazyLock::new(Mutex::default);
 
 /// What a look finds at a process of this user, for a thread that decodes and waits for it. `None`: as [`Aside::run`], but
 /// the time is [`limits::ASK_TIME`], which all other connections of that thread wait too.
 pub fn ask<T: Send + 'static>(user: u32, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let lock = || ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let looks = || ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     let began = Instant::now();
-    let mut asked = lock();
-    asked.left.retain(|(_, look)| look.strong_count() > 0);
-    let hangs = asked.left.len() >= limits::HANGING || asked.left.iter().any(|(at, _)| *at == user);
-    if hangs || !asked.shares.has_time(user, began, limits::ASK_TIME) {
-        return None;
-    }
-    drop(asked);
-    let look = Arc::new(());
+    let look = looks().begin(user, began, limits::ASK_TIME)?;
     let watched = Arc::downgrade(&look);
     let found = aside::wait_at_most(limits::ASK_TIME, move || {
         let found = work();
         drop(look);
         found
     });
-    let mut asked = lock();
     // Thousands that connect at once have quick looks.
-    asked.shares.took(user, began, began.elapsed().saturating_sub(limits::QUICK));
-    if watched.strong_count() > 0 {
-        asked.left.push((user, watched));
-    }
+    let time = began.elapsed().saturating_sub(limits::QUICK);
+    looks().took(user, watched, began, time);
     found
 }
 
+/// A thread that does what is sent, and ends with this.
 #[derive(Debug)]
-struct Worker {
-    work: SyncSender<Work>,
-    thread: JoinHandle<()>,
-}
+struct Worker(SyncSender<Work>);
 
 impl Worker {
     fn start() -> std::io::Result<Self> {
         let (work, given) = mpsc::sync_channel::<Work>(1);
         let thread = thread::Builder::new().name("host-look".to_owned());
-        let thread = thread.spawn(move || given.into_iter().for_each(|work| work()))?;
-        Ok(Self { work, thread })
+        thread.spawn(move || given.into_iter().for_each(|work| work()))?;
+        Ok(Self(work))
     }
 }
 
@@ -101,7 +94,7 @@ impl Aside {
     /// Waits so long for each answer.
     #[must_use]
     pub fn new(patience: Duration) -> Self {
-        Self { patience, worker: None, left: Vec::new(), shares: Shares::default() }
+        Self { patience, worker: None, looks: Looks::default() }
     }
 
     /// What a look finds at a process of this user. `None`: it has not come back, or another one at that
@@ -112,34 +105,27 @@ impl Aside {
         user: u32,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        self.left.retain(|(_, thread)| !thread.is_finished());
         let began = Instant::now();
-        if !self.shares.has_time(user, began, self.patience) {
-            return None;
-        }
-        if self.left.len() >= limits::HANGING || self.left.iter().any(|(left, _)| *left == user) {
-            return None;
-        }
+        let look = self.looks.begin(user, began, self.patience)?;
+        let watched = Arc::downgrade(&look);
         let worker = match self.worker.take() {
             Some(worker) => worker,
             None => Worker::start().ok()?,
         };
         let (answer, answered) = mpsc::sync_channel(1);
-        worker.work.send(Box::new(move || drop(answer.send(work())))).ok()?;
-        let answer = answered.recv_timeout(self.patience);
-        self.shares.took(user, began, began.elapsed());
-        match answer {
-            Ok(found) => {
-                self.worker = Some(worker);
-                Some(found)
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                // It ends when it comes back.
-                self.left.push((user, worker.thread));
-                None
-            }
-            Err(RecvTimeoutError::Disconnected) => None,
+        let work = move || {
+            let found = work();
+            drop(look);
+            drop(answer.send(found));
+        };
+        worker.0.send(Box::new(work)).ok()?;
+        let found = answered.recv_timeout(self.patience);
+        self.looks.took(user, watched, began, began.elapsed());
+        // A thread that is left behind ends when it comes back.
+        if found.is_ok() {
+            self.worker = Some(worker);
         }
+        found.ok()
     }
 
     /// What a look finds at this process, whose real user pays for it. `None`: as [`Self::run`], or it has ended.
@@ -155,7 +141,7 @@ impl Aside {
     /// Looks that have not come back.
     #[must_use]
     pub const fn hanging(&self) -> usize {
-        self.left.len()
+        self.looks.left.len()
     }
 }
 
@@ -211,14 +197,19 @@ mod tests {
     fn one_user_whose_processes_are_slow_has_a_part_of_the_time() {
         let patience = Duration::from_millis(500);
         let mut aside = Aside::new(patience);
+        let has_time =
+            |aside: &mut Aside, user, at| aside.looks.begin(user, at, patience).is_some();
+        let took = |aside: &mut Aside, user, at, time| {
+            aside.looks.took(user, Weak::new(), at, time);
+        };
         let begin = Instant::now();
         let (mut at, mut looks) = (begin, 0);
         while at < begin + Duration::from_secs(60) {
-            if aside.shares.has_time(1, at, patience) {
-                aside.shares.took(1, at, patience);
+            if has_time(&mut aside, 1, at) {
+                took(&mut aside, 1, at, patience);
                 (at, looks) = (at + patience, looks + 1);
             } else {
-                assert!(aside.shares.has_time(2, at, patience));
+                assert!(has_time(&mut aside, 2, at));
                 at += Duration::from_millis(10);
             }
         }
@@ -226,12 +217,12 @@ mod tests {
         // It answers at once again.
         at += Duration::from_secs(1);
         for _ in 0..1_000 {
-            assert!(aside.shares.has_time(1, at, patience));
-            aside.shares.took(1, at, Duration::from_micros(100));
+            assert!(has_time(&mut aside, 1, at));
+            took(&mut aside, 1, at, Duration::from_micros(100));
             at += Duration::from_millis(1);
         }
-        assert!(aside.shares.has_time(2, at, patience) && aside.shares.0.len() <= 1);
-        aside.shares.took(3, Instant::now(), Duration::from_secs(60));
+        assert!(has_time(&mut aside, 2, at) && aside.looks.busy.len() <= 1);
+        took(&mut aside, 3, Instant::now(), Duration::from_secs(60));
         assert_eq!((aside.run(3, || 5), aside.run(4, || 6)), (None, Some(6)));
     }
 

@@ -45,7 +45,7 @@ pub struct ProcDir {
     pid: u32,
     dir: OwnedFd,
     opener: Option<Arc<Opener>>,
-    /// The real user, whatever it executes, when the opener was asked first.
+    /// The real user, when the status was read first: whatever it executes, it stays.
     real: OnceLock<u32>,
 }
 
@@ -143,7 +143,9 @@ impl ProcDir {
     /// The users of the process, and its innermost id.
     #[must_use]
     pub fn status(&self) -> Option<ProcStatus> {
-        ProcStatus::parse(&self.read("status")?)
+        let status = ProcStatus::parse(&self.read("status")?)?;
+        let _ = self.real.set(status.real);
+        Some(status)
     }
 
     /// Its state, if it lives.

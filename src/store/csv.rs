@@ -22,7 +22,7 @@ const MORE: char = '…';
 /// A cell without a value. Grafana drops an empty cell at the end of a line.
 const NOTHING: &str = "-";
 
-/// Seconds of the years 1970 to 9999, which have four digits, but for the last two days, which are written as a number.
+/// Seconds of the years 1970 to 9999, which have four digits, but for the last day of them, which has no date here.
 const YEARS: std::ops::Range<i64> = 0..253_402_207_200;
 
 /// A kind's table of one peer.

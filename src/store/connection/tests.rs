@@ -380,4 +380,11 @@ fn names_have_no_invisible_characters() {
     let mut session = store.peer_of(TOY, &Arc::new(RequestQueue::new(|| ())));
     session.is(Identity { name: "app\u{202e}1\u{200b}".into(), ..Identity::default() });
     assert_eq!(shown(&store).name, "app_1_");
+    let mut session = store.peer_of(SHOP, &Arc::new(RequestQueue::new(|| ())));
+    session.is(Identity { name: "shop".into(), ..Identity::default() });
+    session.row(BUCKET, 0, Some("a\u{feff}b"));
+    session.row_add(0, BUCKET_COUNT, 5);
+    session.flush();
+    let row = store.row(SHOP, BUCKET, None, Some("a_b")).expect("room");
+    assert_eq!(row.cells.get(BUCKET_COUNT.get()), Some(5));
 }

@@ -181,11 +181,14 @@ fn stream(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), Dec
 }
 
 fn event(at: &At<'_>, schema: &mut Schema, known: &mut Known) -> Result<(), DeclarationError> {
-    let attributes = at.get("attributes").and_then(|at| at.get("lttng.org,2009"));
-    let attribute = |key: &str| attributes.as_ref().and_then(|at| at.get(key));
-    let level = attribute("log-level").and_then(|at| at.text().ok());
+    // Each tracer has a name space of its own.
+    let attributes = at.value.get("attributes").and_then(Value::as_object);
+    let attribute = |key: &str| {
+        attributes.into_iter().flatten().find_map(|(_, space)| space.get(key)?.as_str())
+    };
+    let level = attribute("log-level");
     let level = level.and_then(|level| LOG_LEVELS.iter().position(|name| *name == level));
-    let uri = attribute("emf-uri").and_then(|at| at.text().ok());
+    let uri = attribute("emf-uri");
     let event = EventRecordClass {
         id: at.unsigned_or("id", 0)?,
         name: at.text_or_none("name")?.unwrap_or_else(|| "<unknown>".into()),

@@ -32,7 +32,7 @@ use rustix::thread::{
 use super::locate::locate;
 use super::region::loaded;
 use crate::host::limits::MAPS;
-use crate::host::{Found, Mapped, ProcDir, ProcFs, folder_in, path_of, ticks};
+use crate::host::{Mapped, ProcDir, ProcFs, folder_in, path_of, ticks};
 use crate::model::Charge;
 use crate::sources::jvm::limits;
 use crate::sources::jvm::metrics::Request;
@@ -143,11 +143,11 @@ impl<'s> Door<'s> {
             return Err(ANOTHER.to_owned());
         }
         let root = process.root().map_err(|e| format!("its root cannot be opened: {e}"))?;
-        let mounts = process.read_most("mountinfo", limits::MOUNTS);
         status.become_user()?;
-        let tmp = folder_in(&process, &root, Path::new("tmp"))
-            .map_err(|e| format!("its /tmp cannot be opened: {e}"))?;
-        is_local(&tmp, &mounts.unwrap_or_default())?;
+        let tmp = folder_in(&process, &root, Path::new("tmp")).map_err(|e| match e {
+            Errno::REMOTE => "its /tmp is on a file system that may not answer".to_owned(),
+            e => format!("its /tmp cannot be opened: {e}"),
+        })?;
         let socket = format!(".java_pid{}", target.inner_pid);
         let user = status.user.0;
         Ok(Self { stop, process, maps: held, pidfd, user, tmp, socket, target })
@@ -423,16 +423,6 @@ fn youth(age: u64) -> Duration {
 fn maps(process: &ProcDir) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     openat(process.file(), "maps", flags, Mode::empty())
-}
-
-/// The folder is on a file system that answers by itself: of others each look may last for ever.
-fn is_local(tmp: &OwnedFd, mounts: &[u8]) -> Result<(), String> {
-    let found = Found::at(tmp, Path::new(".")).map_err(|e| format!("its /tmp: {e}"))?;
-    if found.is_local(mounts) {
-        return Ok(());
-    }
-    let kind = found.file_system(mounts).map(String::from_utf8_lossy).unwrap_or_default();
-    Err(format!("its /tmp is on a file system that may not answer: {}", first(&kind)))
 }
 
 /// So many bytes are about to be held.

@@ -276,23 +276,6 @@ fn another_program_of_the_process_is_noticed() {
 }
 
 #[test]
-fn a_file_system_that_may_not_answer_is_not_touched() {
-    let tmp = crate::host::folder(rustix::fs::CWD, Path::new("/dev/shm")).unwrap();
-    let stat = fstat(&tmp).unwrap();
-    let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
-    let mounts = |kind| format!("25 24 {major}:{minor} / /tmp rw - {kind} none rw\n");
-    assert_eq!(is_local(&tmp, mounts("tmpfs").as_bytes()), Ok(()));
-    for kind in ["fuse.sshfs", "nfs4"] {
-        let error = is_local(&tmp, mounts(kind).as_bytes()).unwrap_err();
-        assert_eq!(error, format!("its /tmp is on a file system that may not answer: {kind}"));
-    }
-    // One that the process has not in its list, as in a chroot, is looked up in that of this process.
-    assert_eq!(is_local(&tmp, b""), Ok(()));
-    let server = crate::host::folder(rustix::fs::CWD, Path::new("/proc")).unwrap();
-    assert!(is_local(&server, b"").is_err());
-}
-
-#[test]
 fn texts_of_a_jvm_are_cut() {
     let text = format!("1\n{}\nmore", "é\u{1b}".repeat(500));
     let error = result(text.into_bytes()).unwrap_err();
