@@ -88,6 +88,8 @@ pub(crate) struct Meter {
 /// What the instance shows.
 #[derive(Debug, Default)]
 struct Told {
+    /// What the instance shows is what is here. Before, it may show what another process of its name has left.
+    is_known: bool,
     state: Option<State>,
     via: &'static str,
     figures: Option<Figures>,
@@ -226,7 +228,7 @@ impl Meter {
         self.instance = format!("{name}:{}", self.who().pid);
         self.renamed = false;
         self.labels = self.labels();
-        let (who, facts) = (self.who(), self.reader.facts());
+        let who = self.who();
         peer.is(Identity {
             name: self.instance.clone(),
             peer: format!("process {}", who.pid),
@@ -239,10 +241,10 @@ impl Meter {
         text(m::OWNER, &who.owner, peer);
         peer.set(m::CONTAINER_PID, who.inner_pid);
         peer.show(m::START_TIME, who.started);
-        text(m::COMMAND, &who.command, peer);
-        if let Some(facts) = facts {
-            tell(facts, peer);
-        }
+        let facts = self.reader.facts();
+        tell(facts, peer);
+        let command = facts.and_then(|facts| facts.command.as_deref());
+        text(m::COMMAND, command.unwrap_or(&who.command), peer);
         let more = u64::from(self.is_new);
         peer.row_add(0, m::SERVICE_STARTS, more);
         self.tick(peer);
@@ -290,7 +292,10 @@ impl Meter {
         self.state = read(&reading);
         let (fresh, new) = (reading.fresh, reading.figures);
         if fresh {
-            tell(reading.facts, peer);
+            tell(Some(reading.facts), peer);
+            if let Some(command) = &reading.facts.command {
+                text(m::COMMAND, command, peer);
+            }
         }
         let told = &mut self.told;
         let counters = (reading.overflow, reading.entries);
@@ -298,11 +303,11 @@ impl Meter {
             peer.set(m::OVERFLOW, counters.0);
             peer.set(m::ENTRIES, counters.1);
         }
-        let cause =
-            reading.last_cause.filter(|cause| *cause != told.last_cause && *cause != "No GC");
-        if let Some(cause) = cause {
+        let cause = reading.last_cause.filter(|cause| *cause != "No GC");
+        let cause = cause.unwrap_or_else(|| told.last_cause.clone().into());
+        if *cause != *told.last_cause || !told.is_known {
             told.last_cause = cause.into_owned();
-            peer.set(m::LAST_CAUSE, Value::text(&told.last_cause));
+            text(m::LAST_CAUSE, &told.last_cause, peer);
         }
         if let Some(pause) = self.longest.since(&new) {
             peer.longest(m::PAUSE_MAX, pause);
@@ -318,10 +323,11 @@ impl Meter {
         let (old, shown) = (self.told.figures.take(), new.copied().unwrap_or_default());
         let before = old.unwrap_or_default();
         for ((item, value), (_, before)) in shown.metrics().zip(before.metrics()) {
-            if value != before {
+            if value != before || !self.told.is_known {
                 peer.show(item, value);
             }
         }
+        self.told.is_known = true;
         self.told.rows.read(&self.instance, &shown, peer);
         self.told.figures = new.copied();
     }
@@ -329,7 +335,7 @@ impl Meter {
     fn hide(&mut self, peer: &mut Peer) {
         // A pause that comes meanwhile may be long ago when it is read again.
         self.longest = Longest::default();
-        if self.told.figures.is_none() {
+        if self.told.is_known && self.told.figures.is_none() {
             return;
         }
         self.show(None, peer);
@@ -370,20 +376,16 @@ impl Meter {
 }
 
 fn text(item: MetricItem, text: &str, peer: &mut Peer) {
-    if !text.is_empty() {
-        peer.set(item, Value::text(text));
-    }
+    peer.show(item, (!text.is_empty()).then(|| Value::text(text)));
 }
 
-/// What a JVM says of itself.
-fn tell(facts: &Facts, peer: &mut Peer) {
-    let Facts { version, vm, vendor, collector, command, .. } = facts;
-    for (item, known) in
-        [(m::VERSION, version), (m::VM, vm), (m::VENDOR, vendor), (m::COMMAND, command)]
-    {
-        text(item, known.as_deref().unwrap_or_default(), peer);
-    }
-    text(m::COLLECTOR, collector.map_or("", |kind| kind.name()), peer);
+/// What a JVM says of itself, as far as it is read.
+fn tell(facts: Option<&Facts>, peer: &mut Peer) {
+    let fact = |of: fn(&Facts) -> Option<&str>| facts.and_then(of).unwrap_or_default();
+    text(m::VERSION, fact(|facts| facts.version.as_deref()), peer);
+    text(m::VM, fact(|facts| facts.vm.as_deref()), peer);
+    text(m::VENDOR, fact(|facts| facts.vendor.as_deref()), peer);
+    text(m::COLLECTOR, fact(|facts| facts.collector.map(Collector::name)), peer);
 }
 
 /// What is missing of a region that was read, in words; empty: nothing. Where it was full, with an option that makes

@@ -274,6 +274,37 @@ fn what_is_known_later_is_a_label_too() {
 }
 
 #[test]
+fn what_a_program_has_left_is_not_the_next_ones() {
+    let (_, region, _) = captures().swap_remove(0);
+    let shop = || {
+        let service = Some("shop".to_owned());
+        Meter::new(Who { pid: 77, service, comm: "shop".to_owned(), ..Who::default() }, None)
+    };
+    let (mut meter, mut seen) = (shop(), recorded());
+    meter.learn(&region, SECOND);
+    meter.start(&mut seen);
+    meter.read(&region, SECOND, &mut seen);
+    assert!(named(&seen).0.len() > 15);
+    // The same process executes what cannot be read, by the same name.
+    meter.end("it executes another program", &mut seen);
+    let mut next = shop();
+    next.unread(State::new(Stage::Denied, "only root"));
+    next.start(&mut seen);
+    assert_eq!(seen.identity().unwrap().name, "shop:77");
+    let left: Vec<_> = named(&seen).0.into_keys().collect();
+    assert_eq!(left, ["process.container_pid", "session.reason", "session.state"]);
+    // One that is read has no more than what it has when nothing was left.
+    let (mut meter, mut alone) = (shop(), recorded());
+    for seen in [&mut seen, &mut alone] {
+        meter.again();
+        meter.learn(&region, SECOND);
+        meter.start(seen);
+        meter.read(&region, SECOND, seen);
+    }
+    assert_eq!(named(&seen).0, named(&alone).0);
+}
+
+#[test]
 fn states_are_told_in_words() {
     let mut seen = recorded();
     let mut young = meter(true);

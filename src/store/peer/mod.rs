@@ -29,8 +29,8 @@ use crate::catalogue::{AgentCell, Catalogue, DYNAMIC_MAX};
 use crate::contract::Control;
 use crate::events::Stream;
 use crate::model::{
-    Charge, Condition, ControlId, Departure, EventKindId, Memory, Now, Purpose, STATIC_ITEMS,
-    SourceId, cut,
+    Charge, Condition, ControlId, Departure, EventKindId, Memory, MetricDef, Now, Purpose,
+    STATIC_ITEMS, Semantics, SourceId, cut,
 };
 
 /// A peer. Shared by the task of its connection and the PMDA thread.
@@ -429,6 +429,14 @@ impl Peer {
     /// Removes all values of the source's metrics: another process now has this name.
     pub(super) fn forget_values(&self) {
         self.cells.clear(0);
+        self.forget_texts();
+    }
+
+    /// Removes what those of the source's metrics that do not count say: another process of this name continues the
+    /// counters, and has not said anything else.
+    pub(super) fn forget_present(&self, metrics: &[MetricDef]) {
+        let present = metrics.iter().filter(|metric| metric.sem != Semantics::Counter);
+        present.for_each(|metric| self.cells.unset(metric.item));
         self.forget_texts();
     }
 

@@ -64,6 +64,10 @@ impl Store {
         peer.introduce(id.peer.clone(), id.labels.iter().cloned().chain(host).collect(), beside);
         let before = peer.set_process(id.process.clone());
         let is_another = before.is_some() && before != id.process;
+        if is_another && beside == Beside::Alone {
+            let of_source = self.catalogue.source(source).map_or(&[][..], |source| source.metrics);
+            peer.forget_present(of_source);
+        }
         let awaited = id.ends.is_some() && self.has_twins(source);
         peer.came(id.ends.as_deref().copied(), awaited, is_another);
         if let Some(item) = self.catalogue.source(source).and_then(|s| s.restarts) {

@@ -106,6 +106,25 @@ fn a_returning_peer_is_the_same_instance_and_a_live_namesake_is_not() {
 }
 
 #[test]
+fn another_process_of_a_name_has_not_said_what_the_one_before_said() {
+    let s = store(Limits::default());
+    let come = |process: &str| {
+        let (id, requests) =
+            (Identity { process: Some(process.into()), ..who("app:1") }, requests());
+        let peer = s.attach(TOY, &id, &requests, at(1)).expect("room");
+        s.detach(&peer, &requests, Departure::default(), at(2));
+        peer
+    };
+    let (wheels, colour) = (0, 1);
+    let peer = come("1@5");
+    peer.cells.set(wheels, 4);
+    peer.set_text(colour, "red", &s.memory);
+    let said = |peer: &Peer| (peer.cells.get(wheels), peer.text(colour).as_deref() == Some("red"));
+    assert_eq!(said(&come("1@5")), (Some(4), true));
+    assert_eq!(said(&come("1@9")), (None, false));
+}
+
+#[test]
 fn a_silent_connection_is_taken_over_and_told_so() {
     let s = store(Limits::default());
     let (old, new) = (requests(), requests());
