@@ -38,7 +38,11 @@ fn read(bytes: &[u8]) {
     for event in chunk.events() {
         events += 1;
         let Ok(event) = event else { continue };
-        assert_eq!(event.fields().count(), event.class().fields().len());
+        if event.fields().count() != event.class().fields().len() {
+            // The work for this chunk was too much now: nothing more is read of it.
+            assert!(chunk.events().all(|event| event.is_err()));
+            break;
+        }
         assert_eq!(known(chunk.header(), &event), known(chunk.header(), &event));
         if let Some(key) = event.key("stackTrace") {
             let stack = names.stack(key);

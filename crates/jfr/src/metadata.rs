@@ -159,7 +159,8 @@ impl Elements {
                 let kind = kind(&element.name);
                 inner = Some(Class { id, kind, name: element.name, fields: Vec::new() });
             }
-            ("field", Some(outer)) => {
+            // A value of one that is a number or a string has no others in it.
+            ("field", Some(outer)) if outer.kind == Kind::Fields => {
                 let wrong = from.wrong("a field without a class");
                 let Element { name, class, is_key, is_list, .. } = element;
                 let class = class.ok_or(wrong)?;

@@ -52,6 +52,8 @@ fn what_was_put_in_comes_out() {
     assert_eq!(keys, [Some("run".to_owned()), None]);
     assert_eq!((all.key("missing").is_some(), all.key("keys"), all.key("int")), (true, None, None));
     assert_eq!(walk(&made.bytes), Ok((3, 60)));
+    let byte = chunk.classes().find(|class| class.name() == "byte").unwrap();
+    assert!(byte.fields().is_empty(), "a number has no fields, whatever the metadata says");
 }
 
 #[test]

@@ -128,6 +128,7 @@ pub fn made() -> Made {
         class(10, "java.lang.String", &[]),
         class(11, "char", &[]),
         class(12, "short", &[]),
+        class(13, "byte", &[("int", 5, false, false)]),
         class(20, "jdk.types.Symbol", &[("string", 10, false, false)]),
         class(21, "java.lang.Class", &[("name", 20, true, false)]),
         class(22, "jdk.types.Method", &[("type", 21, true, false), ("name", 20, true, false)]),
