@@ -53,8 +53,8 @@ impl Peer {
         self.to.update(update);
     }
 
-    /// The peer is identified. Of what was said before only counts are kept. It may be said again when
-    /// more is known, or when the peer was refused.
+    /// The peer is identified. Of what was said before only counts are kept, and which keys slots have. It may be
+    /// said again when more is known, when the peer was refused, or when it has ended and is back.
     pub fn is(&mut self, identity: Identity) {
         // What was counted is of its name of before, if it had one.
         self.sums.free(&mut *self.to);

@@ -96,6 +96,30 @@ fn a_real_agent_with_names_behind_one_without_is_renamed_and_nothing_is_lost() {
 }
 
 #[test]
+fn an_agent_that_comes_back_goes_on_with_its_rows() {
+    let world = World::new();
+    let mut agent = Modern::new(&world, "0123456789abcdef", "shop", "web1");
+    let median = || world.rows("type.latency.p50").get("shop/web1::http").map(|ns| ns / 1_000_000);
+    for (back, ms) in [(1, 5), (2, 9)] {
+        agent.connection = back;
+        agent.trace(ms * 1_000_000);
+        world.wait(1);
+        assert_eq!(median(), Some(ms));
+        assert_eq!(world.row("type.count", "shop/web1::http"), back);
+        world.close(back);
+        assert!(!world.is_up("shop/web1"));
+        // Its connection is there again, nothing else: what was of the minute before is gone.
+        world.wait(90);
+        agent.connection = 10 + back;
+        agent.submit(AGD, false, "", &[]);
+        assert!(world.is_up("shop/web1"));
+        world.wait(1);
+        assert_eq!(median(), None);
+        world.close(10 + back);
+    }
+}
+
+#[test]
 fn a_refused_agent_is_shown_when_there_is_room() {
     let world =
         World::limited(&Config::default(), "", Limits { instances: 2, ..Limits::default() });

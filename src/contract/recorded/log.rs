@@ -248,11 +248,7 @@ impl Log {
 
     pub(super) fn update(&mut self, update: Update<'_>) {
         match update {
-            Update::Identity(identity) => {
-                // Slots belong to a connection.
-                self.slots.clear();
-                self.identities.push(identity);
-            }
+            Update::Identity(identity) => self.identities.push(identity),
             Update::Define { slot, spec } => drop(self.specs.insert(slot, spec.clone())),
             Update::Unshown(more) => self.unshown += more,
             Update::Hide { slot } => {
