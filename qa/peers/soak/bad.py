@@ -1,4 +1,5 @@
-"""Peers that mean harm, beside hostile_agents.py and hostile_relays.py: bad.py FOLDER SEED, until there is FOLDER/over. To Zorka's port come
+"""Peers that mean harm, beside hostile_agents.py and hostile_relays.py: bad.py FOLDER SEED, until there is FOLDER/over, and not while there is
+FOLDER/quiet. To Zorka's port come
 requests that are cut, too long, too many, not HTTP, of web pages, and bodies of random bytes; to the ports with TLS no TLS; to pmcd garbage;
 .NET's socket has connections that say nothing, or nonsense. ZORKA_PORT, PMCD_PORT, DOTNET_SOCKET."""
 
@@ -68,4 +69,6 @@ while not os.path.exists(os.path.join(folder, "over")):
     except OSError:
         pass
     time.sleep(dice.expovariate(20))
+    while os.path.exists(os.path.join(folder, "quiet")):
+        time.sleep(0.1)
 print("bad:", *(f"{kind}={n}" for kind, n in sorted(done.items())), sep=" ")
