@@ -91,7 +91,7 @@ struct Told {
     /// What the instance shows is what is here. Before, it may show what another process of its name has left.
     is_known: bool,
     state: Option<State>,
-    via: &'static str,
+    via: Option<&'static str>,
     figures: Option<Figures>,
     /// Of the region itself: overflow and entries.
     region: Option<(u64, u32)>,
@@ -114,7 +114,8 @@ impl Meter {
     pub(crate) fn again(&mut self) {
         self.instance.clear();
         self.renamed = false;
-        self.told = Told::default();
+        let last_cause = std::mem::take(&mut self.told.last_cause);
+        self.told = Told { last_cause, ..Told::default() };
     }
 
     /// What the host knows of it.
@@ -241,10 +242,13 @@ impl Meter {
         text(m::OWNER, &who.owner, peer);
         peer.set(m::CONTAINER_PID, who.inner_pid);
         peer.show(m::START_TIME, who.started);
-        let facts = self.reader.facts();
-        tell(facts, peer);
-        let command = facts.and_then(|facts| facts.command.as_deref());
-        text(m::COMMAND, command.unwrap_or(&who.command), peer);
+        match self.reader.facts() {
+            Some(facts) => tell(facts, peer),
+            None => {
+                tell(&Facts::default(), peer);
+                text(m::COMMAND, &who.command, peer);
+            }
+        }
         let more = u64::from(self.is_new);
         peer.row_add(0, m::SERVICE_STARTS, more);
         self.tick(peer);
@@ -292,10 +296,7 @@ impl Meter {
         self.state = read(&reading);
         let (fresh, new) = (reading.fresh, reading.figures);
         if fresh {
-            tell(Some(reading.facts), peer);
-            if let Some(command) = &reading.facts.command {
-                text(m::COMMAND, command, peer);
-            }
+            tell(reading.facts, peer);
         }
         let told = &mut self.told;
         let counters = (reading.overflow, reading.entries);
@@ -358,7 +359,7 @@ impl Meter {
         if self.state.stage != Stage::Read {
             self.hide(peer);
         }
-        if std::mem::replace(&mut self.told.via, self.via) != self.via {
+        if self.told.via.replace(self.via) != Some(self.via) {
             peer.show(m::VIA, (!self.via.is_empty()).then_some(self.via));
         }
         if self.told.state.as_ref() != Some(&self.state) {
@@ -379,13 +380,15 @@ fn text(item: MetricItem, text: &str, peer: &mut Peer) {
     peer.show(item, (!text.is_empty()).then(|| Value::text(text)));
 }
 
-/// What a JVM says of itself, as far as it is read.
-fn tell(facts: Option<&Facts>, peer: &mut Peer) {
-    let fact = |of: fn(&Facts) -> Option<&str>| facts.and_then(of).unwrap_or_default();
-    text(m::VERSION, fact(|facts| facts.version.as_deref()), peer);
-    text(m::VM, fact(|facts| facts.vm.as_deref()), peer);
-    text(m::VENDOR, fact(|facts| facts.vendor.as_deref()), peer);
-    text(m::COLLECTOR, fact(|facts| facts.collector.map(Collector::name)), peer);
+/// What a JVM says of itself.
+fn tell(facts: &Facts, peer: &mut Peer) {
+    let Facts { version, vm, vendor, collector, command, .. } = facts;
+    for (item, known) in
+        [(m::VERSION, version), (m::VM, vm), (m::VENDOR, vendor), (m::COMMAND, command)]
+    {
+        text(item, known.as_deref().unwrap_or_default(), peer);
+    }
+    text(m::COLLECTOR, collector.map_or("", |kind| kind.name()), peer);
 }
 
 /// What is missing of a region that was read, in words; empty: nothing. Where it was full, with an option that makes

@@ -284,6 +284,8 @@ fn what_a_program_has_left_is_not_the_next_ones() {
     meter.learn(&region, SECOND);
     meter.start(&mut seen);
     meter.read(&region, SECOND, &mut seen);
+    meter.via("file");
+    meter.tick(&mut seen);
     assert!(named(&seen).0.len() > 15);
     // The same process executes what cannot be read, by the same name.
     meter.end("it executes another program", &mut seen);
