@@ -101,6 +101,8 @@ impl Meter {
         peer: &mut Peer,
     ) {
         self.name = name.into();
+        // What the session before said may be gone.
+        self.dialect = "";
         peer.start_counters(m::METRICS);
         self.service = latencies.of(service);
         self.trees.join(service, slow, peer);
