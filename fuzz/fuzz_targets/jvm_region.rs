@@ -28,6 +28,8 @@ const CAPTURES: [&[u8]; 6] = [
 #[derive(Clone, Debug, PartialEq)]
 struct Shown {
     identity: Option<String>,
+    /// How often it was introduced.
+    identities: usize,
     values: BTreeMap<MetricItem, Value>,
     cells: BTreeMap<(RowItem, String), u64>,
     starts: u64,
@@ -48,7 +50,8 @@ impl Shown {
         let of_peer = |item: &RowItem| Jvm::TABLE.tables[item.table().index()].of_peer;
         let (cells, sums): (BTreeMap<_, _>, BTreeMap<_, _>) =
             log.rows.clone().into_iter().partition(|((item, _), _)| of_peer(item));
-        Self { identity, values: log.values.clone(), cells, starts: sums.values().sum() }
+        let identities = log.identities.len();
+        Self { identity, identities, values: log.values.clone(), cells, starts: sums.values().sum() }
     }
 
     /// Metrics with numbers.
@@ -169,10 +172,10 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         assert_eq!(again, read);
-        if seen.identity == before.identity {
+        if seen.identities == before.identities {
             assert_eq!(seen, before, "another reading of the same");
         } else {
-            // Its name has changed with the region: it has a new instance, for good.
+            // Its name or its labels have changed with the region: it has a new instance, for good.
             assert_eq!(process.tick(&region, age, &mut peer), read);
             assert_eq!(Shown::of(&peer), seen, "another reading of the same by its new name");
         }

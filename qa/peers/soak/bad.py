@@ -1,7 +1,6 @@
 """Peers that mean harm, beside hostile_agents.py and hostile_relays.py: bad.py FOLDER SEED, until there is FOLDER/over, and not while there is
-FOLDER/quiet. To Zorka's port come
-requests that are cut, too long, too many, not HTTP, of web pages, and bodies of random bytes; to the ports with TLS no TLS; to pmcd garbage;
-.NET's socket has connections that say nothing, or nonsense. ZORKA_PORT, PMCD_PORT, DOTNET_SOCKET."""
+FOLDER/quiet. To Zorka's port come requests that are cut, too long, too many, not HTTP, of web pages, and bodies of random bytes; to pmcd
+garbage; .NET's socket has connections that say nothing, or nonsense. ZORKA_PORT, PMCD_PORT, DOTNET_SOCKET."""
 
 import collections
 import os

@@ -200,8 +200,10 @@ impl Recipient for Handle {
             // What a peer shows belongs to its name.
             let before = self.name.replace(identity.name.clone());
             let mut log = self.log();
-            if let Some(before) = before.filter(|before| *before != identity.name) {
-                log.forget();
+            if let Some(before) = before {
+                if before != identity.name || !identity.resumes {
+                    log.forget();
+                }
                 log.shown.remove(&before);
             }
             let refuses = log.refuses;

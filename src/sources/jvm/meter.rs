@@ -88,10 +88,8 @@ pub(crate) struct Meter {
 /// What the instance shows.
 #[derive(Debug, Default)]
 struct Told {
-    /// What the instance shows is what is here. Before, it may show what another process of its name has left.
-    is_known: bool,
     state: Option<State>,
-    via: Option<&'static str>,
+    via: &'static str,
     figures: Option<Figures>,
     /// Of the region itself: overflow and entries.
     region: Option<(u64, u32)>,
@@ -114,8 +112,7 @@ impl Meter {
     pub(crate) fn again(&mut self) {
         self.instance.clear();
         self.renamed = false;
-        let last_cause = std::mem::take(&mut self.told.last_cause);
-        self.told = Told { last_cause, ..Told::default() };
+        self.told = Told::default();
     }
 
     /// What the host knows of it.
@@ -229,12 +226,13 @@ impl Meter {
         self.instance = format!("{name}:{}", self.who().pid);
         self.renamed = false;
         self.labels = self.labels();
-        let who = self.who();
+        let (who, facts) = (self.who(), self.reader.facts());
         peer.is(Identity {
             name: self.instance.clone(),
             peer: format!("process {}", who.pid),
             labels: self.labels.clone(),
-            resumes: true,
+            // All is said anew: what another program of this process has said is not this one's.
+            resumes: false,
             process: Some(format!("{}@{}", who.pid, who.start)),
             service: Some(self.service(name)),
             ..Identity::default()
@@ -242,12 +240,9 @@ impl Meter {
         text(m::OWNER, &who.owner, peer);
         peer.set(m::CONTAINER_PID, who.inner_pid);
         peer.show(m::START_TIME, who.started);
-        match self.reader.facts() {
-            Some(facts) => tell(facts, peer),
-            None => {
-                tell(&Facts::default(), peer);
-                text(m::COMMAND, &who.command, peer);
-            }
+        text(m::COMMAND, &who.command, peer);
+        if let Some(facts) = facts {
+            tell(facts, peer);
         }
         let more = u64::from(self.is_new);
         peer.row_add(0, m::SERVICE_STARTS, more);
@@ -304,11 +299,11 @@ impl Meter {
             peer.set(m::OVERFLOW, counters.0);
             peer.set(m::ENTRIES, counters.1);
         }
-        let cause = reading.last_cause.filter(|cause| *cause != "No GC");
-        let cause = cause.unwrap_or_else(|| told.last_cause.clone().into());
-        if *cause != *told.last_cause || !told.is_known {
+        let cause =
+            reading.last_cause.filter(|cause| *cause != told.last_cause && *cause != "No GC");
+        if let Some(cause) = cause {
             told.last_cause = cause.into_owned();
-            text(m::LAST_CAUSE, &told.last_cause, peer);
+            peer.set(m::LAST_CAUSE, Value::text(&told.last_cause));
         }
         if let Some(pause) = self.longest.since(&new) {
             peer.longest(m::PAUSE_MAX, pause);
@@ -324,11 +319,10 @@ impl Meter {
         let (old, shown) = (self.told.figures.take(), new.copied().unwrap_or_default());
         let before = old.unwrap_or_default();
         for ((item, value), (_, before)) in shown.metrics().zip(before.metrics()) {
-            if value != before || !self.told.is_known {
+            if value != before {
                 peer.show(item, value);
             }
         }
-        self.told.is_known = true;
         self.told.rows.read(&self.instance, &shown, peer);
         self.told.figures = new.copied();
     }
@@ -336,7 +330,7 @@ impl Meter {
     fn hide(&mut self, peer: &mut Peer) {
         // A pause that comes meanwhile may be long ago when it is read again.
         self.longest = Longest::default();
-        if self.told.is_known && self.told.figures.is_none() {
+        if self.told.figures.is_none() {
             return;
         }
         self.show(None, peer);
@@ -359,7 +353,7 @@ impl Meter {
         if self.state.stage != Stage::Read {
             self.hide(peer);
         }
-        if self.told.via.replace(self.via) != Some(self.via) {
+        if std::mem::replace(&mut self.told.via, self.via) != self.via {
             peer.show(m::VIA, (!self.via.is_empty()).then_some(self.via));
         }
         if self.told.state.as_ref() != Some(&self.state) {
@@ -377,7 +371,9 @@ impl Meter {
 }
 
 fn text(item: MetricItem, text: &str, peer: &mut Peer) {
-    peer.show(item, (!text.is_empty()).then(|| Value::text(text)));
+    if !text.is_empty() {
+        peer.set(item, Value::text(text));
+    }
 }
 
 /// What a JVM says of itself.

@@ -97,8 +97,8 @@ pub(crate) struct Facts {
     pub(crate) vm: Option<Box<str>>,
     /// Vendor of the virtual machine.
     pub(crate) vendor: Option<Box<str>>,
-    /// Main class or jar with its arguments, which may be secrets: no label. Within another program that
-    /// program's, as far as the host knows it.
+    /// Main class or jar with its arguments, which may be secrets: no label. Empty within another
+    /// program.
     pub(crate) command: Option<Box<str>>,
     pub(crate) collector: Option<Collector>,
     pub(crate) names: Names,
@@ -119,7 +119,6 @@ impl Facts {
         let release = |counter| release(std::str::from_utf8(values.text(counter)?).ok()?);
         let release = release(Counter::Specification).or_else(|| release(Counter::Version));
         let collector = Collector::of(values);
-        let of_host = || (!who.command.is_empty()).then(|| Box::from(&*who.command));
         let vm = match (text(Counter::VmName), text(Counter::VmVersion)) {
             (Some(name), Some(version)) => Some(format!("{name} {version}").into()),
             (name, version) => name.or(version),
@@ -129,7 +128,7 @@ impl Facts {
             release,
             vm,
             vendor: text(Counter::Vendor),
-            command: text(Counter::Command).filter(|text| !text.is_empty()).or_else(of_host),
+            command: text(Counter::Command),
             collector,
             names: Names::new(values, who),
             is_complete: collector.is_some()

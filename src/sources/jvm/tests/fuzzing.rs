@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::io::memory;
 use super::limits;
 use super::meter::{Meter, Stage, State};
-use super::metrics as m;
 use super::state::{Known, Who};
 use crate::contract::Peer;
 use crate::heap_size;
@@ -60,8 +59,6 @@ impl Process {
             if self.introduced {
                 self.meter.end("renamed", peer);
                 self.meter.again();
-                // Rows of a peer that has ended are not those of the next one.
-                [m::COLLECTORS, m::POOLS].into_iter().for_each(|table| peer.forget_rows(table));
             }
             self.meter.start(peer);
             self.introduced = true;
