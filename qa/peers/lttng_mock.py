@@ -6,10 +6,11 @@
 
 Sessions are named as they were recorded; several with one name are allowed. Streams hand out their recorded indexes, packets
 and metadata in order, at the recorded pace of one news per stream and --period, or as fast as they are asked for (0).
-Options: --minor N  --period S  --truncate N (close in the middle of the Nth reply)  --close N (close after N replies)
---oversize N (the Nth reply claims 2^31 streams or bytes)  --slow S (before each reply)  --garbage N (the Nth reply is noise)
---clients (all sessions have another viewer)  --host NAME  --base N (first number of sessions and streams; a relay daemon that
-was restarted begins with 1 again)  --once (exit after one connection)
+Options: --minor N  --period S  --in-order (news of all streams come in the recorded order, whoever is asked first)
+--truncate N (close in the middle of the Nth reply)  --close N (close after N replies)  --oversize N (the Nth reply claims
+2^31 streams or bytes)  --slow S (before each reply)  --garbage N (the Nth reply is noise)  --clients (all sessions have
+another viewer)  --host NAME  --base N (first number of sessions and streams; a relay daemon that was restarted begins with
+1 again)  --once (exit after one connection)
 """
 import argparse, gzip, json, os, random, socket, struct, sys, threading, time, zlib
 
@@ -29,6 +30,8 @@ class Dialogue:
         requests, replies = load(directory + '/c2s.bin'), load(directory + '/s2c.bin')
         self.name, self.host, self.timer, self.format = os.path.basename(directory.rstrip('/')), 'vm', 200000, 0
         self.groups, self.indexes, self.packets, self.metadata, self.needs = [], {}, {}, {}, {}
+        # Stream and place of each index, as they came.
+        self.order = []
         self.session, minor, at = None, 4, 0
         last = {}
         q = 0
@@ -80,8 +83,10 @@ class Dialogue:
                         self.indexes[stream].append(reply[:56] + struct.pack('>II', 1, 0))
                         self.packets[stream].append(b'')
                         self.needs[stream].append(0)
+                        self.order.append((stream, len(self.indexes[stream]) - 1))
                     elif status == 5 and last.get(stream) != reply[:56]:
                         self.indexes[stream].append(reply[:56] + struct.pack('>II', 5, 0))
+                        self.order.append((stream, len(self.indexes[stream]) - 1))
                     if status == 5:
                         last[stream] = reply[:56]
                 elif command == 5:
@@ -106,6 +111,7 @@ class Dialogue:
                 packets.pop(); self.needs[s].pop()
                 while self.status(self.indexes[s].pop()) != 1:
                     pass
+        self.order = [(s, n) for s, n in self.order if n < len(self.indexes[s])]
 
     def records(self):
         return [r for g in self.groups for r in g]
@@ -145,8 +151,8 @@ class Dialogue:
 class Served:
     """A dialogue as one viewer reads it."""
 
-    def __init__(self, dialogue, session, base, period):
-        self.d, self.id, self.base, self.period = dialogue, session, base, period
+    def __init__(self, dialogue, session, base, period, in_order):
+        self.d, self.id, self.base, self.period, self.in_order = dialogue, session, base, period, in_order
         self.reset()
 
     def reset(self):
@@ -180,7 +186,8 @@ class Served:
         if n == len(self.d.indexes[stream]):
             self.open.discard(stream)
             return struct.pack('>7QII', *[0] * 7, 3, self.flags(trace))
-        if self.period and time.monotonic() < self.started + n * self.period:
+        early = self.period and time.monotonic() < self.started + n * self.period
+        if early or self.in_order and self.d.order[sum(self.next.values())] != (stream, n):
             return struct.pack('>7QII', *[0] * 7, 2, self.flags(trace))
         self.next[stream] += 1
         reply = self.d.indexes[stream][n]
@@ -208,7 +215,7 @@ class Served:
 class Relayd:
     def __init__(self, options):
         self.o, self.lock, self.replies = options, threading.Lock(), 0
-        self.sessions = [Served(Dialogue(d), options.base + n, options.base - 1 + 1000 * n, options.period)
+        self.sessions = [Served(Dialogue(d), options.base + n, options.base - 1 + 1000 * n, options.period, options.in_order)
                          for n, d in enumerate(options.directory)]
         self.owner = {}
 
@@ -308,6 +315,7 @@ def main():
     p.add_argument('directory', nargs='+')
     p.add_argument('--minor', type=int, default=15)
     p.add_argument('--period', type=float, default=0)
+    p.add_argument('--in-order', action='store_true')
     p.add_argument('--slow', type=float, default=0)
     p.add_argument('--base', type=int, default=1)
     p.add_argument('--host')
