@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirEntryExt, FileExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pmda::process::leaves_reserve;
@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-use super::opener::{Opener, Part, Process, Request};
+use super::opener::{Opener, Part, Parts, Process, Request};
 use super::text::{ProcStat, ProcStatus};
 
 /// Most processes that are listed.
@@ -47,6 +47,15 @@ pub struct ProcDir {
     opener: Option<Arc<Opener>>,
     /// The real user, when the status was read first: whatever it executes, it stays.
     real: OnceLock<u32>,
+    inode: OnceLock<u64>,
+    ahead: Mutex<Ahead>,
+}
+
+/// Files that are asked for one after the other: the opener opens all of them when it is asked for the first.
+#[derive(Debug, Default)]
+struct Ahead {
+    wanted: Parts,
+    opened: Vec<(Part, OwnedFd)>,
 }
 
 impl ProcFs {
@@ -105,7 +114,8 @@ impl ProcFs {
     pub fn open(&self, pid: u32) -> Option<ProcDir> {
         let path = self.root.join(pid.to_string());
         let dir = folder(CWD, &path).ok()?;
-        Some(ProcDir { pid, dir, opener: self.opener.clone(), real: OnceLock::new() })
+        let (opener, ahead) = (self.opener.clone(), Mutex::default());
+        Some(ProcDir { pid, dir, opener, real: OnceLock::new(), inode: OnceLock::new(), ahead })
     }
 
     /// Time of the start of a process in ms since 1970.
@@ -163,15 +173,16 @@ impl ProcDir {
     /// The first `most` bytes of a file.
     #[must_use]
     pub fn read_most(&self, file: &str, most: u64) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
-        match read(self.dir.as_fd(), Path::new(file), most, &mut text) {
-            Ok(()) => {}
-            Err(e) if refused(&e) => {
-                let part = self.ask(|| Some(Request::Open(Part::of(file)?)))?.ok()?;
-                read_all(File::from(part), most, &mut text).ok()?;
-            }
-            Err(_) => return None,
-        }
+        let (mut text, part) = (Vec::new(), Part::of(file));
+        let opened = match part.and_then(|part| self.opened_ahead(part)) {
+            Some(opened) => opened,
+            None => match read(self.dir.as_fd(), Path::new(file), most, &mut text) {
+                Ok(()) => return Some(text),
+                Err(e) if refused(&e) => self.ask_part(part?)?.ok()?,
+                Err(_) => return None,
+            },
+        };
+        read_all(File::from(opened), most, &mut text).ok()?;
         Some(text)
     }
 
@@ -185,8 +196,41 @@ impl ProcDir {
                 OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW
             }
         };
-        let opened = rustix::fs::openat(&self.dir, part.name(), flags, Mode::empty());
-        self.or_ask(opened, || Some(Request::Open(part)))
+        if let Some(opened) = self.opened_ahead(part) {
+            return Ok(opened);
+        }
+        match rustix::fs::openat(&self.dir, part.name(), flags, Mode::empty()) {
+            Err(e @ (Errno::ACCESS | Errno::PERM)) => self.ask_part(part).unwrap_or(Err(e)),
+            opened => opened,
+        }
+    }
+
+    /// These files will be asked for, soon and once each.
+    pub(super) fn want(&self, parts: Parts) {
+        self.ahead().wanted = parts;
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened_ahead(&self, part: Part) -> Option<OwnedFd> {
+        let opened = &mut self.ahead().opened;
+        let place = opened.iter().position(|(is, _)| *is == part)?;
+        Some(opened.swap_remove(place).1)
+    }
+
+    /// `None`: there is no opener.
+    pub(super) fn ask_part(&self, part: Part) -> Option<Result<OwnedFd, Errno>> {
+        let parts = std::mem::take(&mut self.ahead().wanted).with(part);
+        let (number, passed) = match self.answer(&Request::Open(parts))? {
+            Ok(answer) => answer,
+            Err(e) => return Some(Err(e)),
+        };
+        let opened = Parts::of(number);
+        self.ahead().opened.extend(opened.all().zip(passed));
+        let error = if opened.has(part) { Errno::MFILE } else { Errno::ACCESS };
+        Some(self.opened_ahead(part).ok_or(error))
     }
 
     /// What was opened, or what the opener opens if this user may not.
@@ -207,20 +251,22 @@ impl ProcDir {
         request: impl FnOnce() -> Option<Request>,
     ) -> Option<Result<OwnedFd, Errno>> {
         let answer = self.answer(&request()?)?;
-        Some(answer.and_then(|(_, opened)| opened.ok_or(Errno::MFILE)))
+        Some(answer.and_then(|(_, mut opened)| opened.pop().ok_or(Errno::MFILE)))
     }
 
     /// The opener's answer. `None`: there is no opener.
-    pub(super) fn answer(
-        &self,
-        request: &Request,
-    ) -> Option<Result<(u64, Option<OwnedFd>), Errno>> {
+    pub(super) fn answer(&self, request: &Request) -> Option<Result<(u64, Vec<OwnedFd>), Errno>> {
         let opener = self.opener.as_ref()?;
-        let stat = rustix::fs::fstat(&self.dir).ok()?;
-        let process = Process { pid: self.pid, inode: stat.st_ino };
+        let process = Process { pid: self.pid, inode: self.inode()? };
         // Before it is asked: one that hangs can be gone afterwards, and its folder is root's if it may not be dumped.
-        let user = || self.status().map_or(stat.st_uid, |status| status.real);
-        Some(opener.ask(process, *self.real.get_or_init(user), request))
+        let user = match self.real.get() {
+            Some(real) => *real,
+            None => match self.status() {
+                Some(status) => status.real,
+                None => rustix::fs::fstat(&self.dir).ok()?.st_uid,
+            },
+        };
+        Some(opener.ask(process, user, request))
     }
 
     /// Connects to a socket of this path below its root, whose name is one that a source has declared. It does not wait.
@@ -239,7 +285,11 @@ impl ProcDir {
 
     /// Inode of the folder.
     pub(super) fn inode(&self) -> Option<u64> {
-        rustix::fs::fstat(&self.dir).ok().map(|stat| stat.st_ino)
+        if let Some(inode) = self.inode.get() {
+            return Some(*inode);
+        }
+        let inode = rustix::fs::fstat(&self.dir).ok()?.st_ino;
+        Some(*self.inode.get_or_init(|| inode))
     }
 
     /// Its memory: that of the program that runs now.

@@ -25,6 +25,7 @@ mod scanner;
 mod sockets;
 mod table;
 mod text;
+mod turn;
 mod usage;
 mod users;
 mod watches;

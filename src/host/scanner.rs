@@ -1,5 +1,6 @@
 //! One scan: all processes are listed, and those whose time has come are looked at. It blocks, so it runs on a
-//! thread for that, and each look on another one, which is left behind if a process does not answer.
+//! thread for that, and each look on another one, which is left behind if a process does not answer. All finders look in
+//! one turn of that thread: to wake it costs as much as their looks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,14 +8,15 @@ use std::time::Duration;
 
 use super::Host;
 use super::aside::Aside;
-use super::finder::{Finder, Glance, Look};
+use super::finder::{Finder, Look};
 use super::limits;
 use super::table::{Finders, Gone, Table};
+use super::turn::{Seen, Turn, Who};
 
 /// The processes, and who looks at them.
 pub(super) struct Scanner {
     host: Arc<Host>,
-    finders: Vec<Arc<dyn Finder>>,
+    finders: Arc<[Arc<dyn Finder>]>,
     table: Table,
     aside: Aside,
     /// The finder that is first to look.
@@ -26,6 +28,7 @@ pub(super) struct Scanner {
 impl Scanner {
     pub(super) fn new(host: Arc<Host>, finders: Vec<Arc<dyn Finder>>) -> Self {
         let aside = Aside::new(limits::LOOK_TIME);
+        let finders = finders.into();
         Self { host, finders, table: Table::default(), aside, first: 0, began: false }
     }
 
@@ -57,7 +60,7 @@ impl Scanner {
     /// # Errors
     /// /proc cannot be listed.
     pub(super) fn scan(&mut self, now: Duration) -> std::io::Result<Option<(u32, usize)>> {
-        let active = (0..).zip(&self.finders).filter(|(_, finder)| finder.is_active());
+        let active = (0..).zip(&*self.finders).filter(|(_, finder)| finder.is_active());
         let active: Finders = active.fold(0, |all, (n, _)| all | 1 << n);
         self.host.looks.store(active != 0, Ordering::Relaxed);
         if active == 0 {
@@ -82,60 +85,60 @@ impl Scanner {
     }
 
     /// Looks at one process; `false`: it does not answer.
+    ///
+    /// Its real user, who has started it, pays for the look. Users are told whatever a process waits for. Its state is
+    /// not: one that executes a program is locked, and can wait for a file system.
     fn look(&mut self, pid: u32, (due, active): (Finders, Finders), now: Duration) -> bool {
-        let mut gone = Vec::new();
-        let Some(glance) = self.glance(pid) else {
-            let due = (0..self.finders.len()).filter(|n| due & 1 << n != 0);
-            due.for_each(|n| self.table.unanswered(pid, n, now));
-            return false;
-        };
-        let Some((glance, user)) = glance else {
-            self.table.ended(pid, now, &mut gone);
-            self.tell(&mut gone);
+        let Some(before) = self.table.before(pid, (due, active)) else { return true };
+        let process = self.host.proc().open(pid);
+        let opened = process.and_then(|process| process.status().map(|status| (process, status)));
+        let Some((process, status)) = opened else {
+            self.ended(pid, now);
             return true;
         };
-        if glance.stat().kernel {
-            self.table.kernel(pid);
-            return true;
-        }
-        let who = (glance.stat(), glance.inner_pid());
-        let due = self.table.seen(pid, who.0, who.1, (due, active), &mut gone);
-        self.tell(&mut gone);
-        let glance = Arc::new(glance);
-        let mut answers = true;
-        let finders = self.finders.iter().enumerate().cycle().skip(self.first);
-        for (n, finder) in finders.take(self.finders.len()).filter(|(n, _)| due & 1 << n != 0) {
-            let (finder, glance) = (Arc::clone(finder), Arc::clone(&glance));
-            let visit = self.table.visit(pid, n);
-            match self.aside.run(user, move || finder.look(&glance, visit)) {
-                Some(Look { interest, report }) => {
-                    self.table.looked(pid, n, interest, now);
-                    if let Some(report) = report {
-                        report();
-                    }
-                }
-                None => {
-                    self.table.unanswered(pid, n, now);
-                    // What hangs may be what only this one looks at: others go first next time.
-                    self.first = if answers { n + 1 } else { self.first };
-                    answers = false;
-                }
+        let (turn, watches) = (Turn::new(&self.finders, self.first, before), self.host.watches());
+        let back = turn.back();
+        let _ = self.aside.run(status.real, move || turn.look(process, status, watches));
+        let Seen { who, looks } = back.take();
+        let (due, is_seen) = match who {
+            Who::Unknown => (due, false),
+            Who::Ended => {
+                self.ended(pid, now);
+                return true;
+            }
+            Who::Kernel => {
+                self.table.kernel(pid);
+                return true;
+            }
+            Who::Process { stat, inner_pid, due } => {
+                let mut gone = Vec::new();
+                self.table.seen(pid, &stat, inner_pid, &mut gone);
+                self.tell(&mut gone);
+                (due, true)
+            }
+        };
+        let mut silent = due;
+        for (n, Look { interest, report }) in looks {
+            silent &= !(1 << n);
+            self.table.looked(pid, n, interest, now);
+            if let Some(report) = report {
+                report();
             }
         }
-        answers
+        let all = (0..self.finders.len()).map(|n| (n + self.first) % self.finders.len());
+        let silent: Vec<usize> = all.filter(|n| silent & 1 << n != 0).collect();
+        silent.iter().for_each(|&n| self.table.unanswered(pid, n, now));
+        // What hangs may be what only this one looks at: others go first next time.
+        if let Some(hangs) = silent.first().filter(|_| is_seen) {
+            self.first = hangs + 1;
+        }
+        silent.is_empty()
     }
 
-    /// A look for all finders, and who pays for it: the real user, who has started it. `None`: the process does not
-    /// answer; of nothing: it has ended.
-    ///
-    /// Users are told whatever a process waits for. Its state is not: one that executes a program is locked, and can
-    /// wait for a file system.
-    fn glance(&mut self, pid: u32) -> Option<Option<(Glance, u32)>> {
-        let Some(process) = self.host.proc().open(pid) else { return Some(None) };
-        let Some(status) = process.status() else { return Some(None) };
-        let watches = self.host.watches();
-        let glance = self.aside.run(status.real, move || Glance::new(process, status, watches))?;
-        Some(glance.map(|glance| (glance, status.real)))
+    fn ended(&mut self, pid: u32, now: Duration) {
+        let mut gone = Vec::new();
+        self.table.ended(pid, now, &mut gone);
+        self.tell(&mut gone);
     }
 
     fn tell(&self, gone: &mut Vec<Gone>) {

@@ -37,6 +37,35 @@ pub(super) struct Gone {
     pub(super) finders: Finders,
 }
 
+/// What is known of a process before a look, which can show that it is another one.
+#[derive(Debug)]
+pub(super) struct Before {
+    start: u64,
+    comm: Vec<u8>,
+    /// Finders whose time has come, and those that are active.
+    due: Finders,
+    active: Finders,
+    visits: [Visit; FINDERS],
+}
+
+impl Before {
+    fn is(&self, stat: &ProcStat) -> bool {
+        self.start == stat.start && self.comm == stat.comm
+    }
+
+    /// The finders that look at it, of those that are active: all of them, if it is another process or program than
+    /// before.
+    pub(super) fn due(&self, stat: &ProcStat) -> Finders {
+        if self.is(stat) { self.due } else { self.active }
+    }
+
+    /// Which look of a finder it is.
+    pub(super) fn visit(&self, finder: usize, stat: &ProcStat) -> Visit {
+        let known = self.visits.get(finder).filter(|_| self.is(stat));
+        known.copied().unwrap_or(Visit { number: 1, settled: false })
+    }
+}
+
 /// What one finder knows of a process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Eye {
@@ -183,36 +212,25 @@ impl Table {
         due.into_iter().map(|(_, pid, finders)| (pid, finders)).collect()
     }
 
-    /// Who a process is now. Returns the finders that look at it, of those that are active: all of
-    /// them, if it is another one than before.
-    pub(super) fn seen(
-        &mut self,
-        pid: u32,
-        stat: &ProcStat,
-        inner_pid: u32,
-        (due, active): (Finders, Finders),
-        gone: &mut Vec<Gone>,
-    ) -> Finders {
-        let Some(entry) = self.entries.get_mut(&pid) else { return 0 };
-        let mut due = due;
+    /// What is known of a process now; `None`: it is not known.
+    pub(super) fn before(&self, pid: u32, (due, active): (Finders, Finders)) -> Option<Before> {
+        let entry = self.entries.get(&pid)?;
+        let visit = |eye: Eye| Visit { number: eye.looks.saturating_add(1), settled: eye.settled };
+        let (start, comm) = (entry.start, entry.comm.clone());
+        Some(Before { start, comm, due, active, visits: entry.eyes.map(visit) })
+    }
+
+    /// Who a process is now.
+    pub(super) fn seen(&mut self, pid: u32, stat: &ProcStat, inner_pid: u32, gone: &mut Vec<Gone>) {
+        let Some(entry) = self.entries.get_mut(&pid) else { return };
         if entry.start != stat.start {
             entry.leave(pid, gone);
-            due = active;
         } else if entry.comm != stat.comm {
             // Another program.
             entry.eyes.iter_mut().for_each(|eye| (eye.looks, eye.settled) = (0, false));
-            due = active;
         }
         (entry.start, entry.inner_pid) = (stat.start, inner_pid);
         entry.comm.clone_from(&stat.comm);
-        due
-    }
-
-    /// Which look at the process it is.
-    pub(super) fn visit(&self, pid: u32, finder: usize) -> Visit {
-        let eye = self.entries.get(&pid).and_then(|entry| entry.eyes.get(finder));
-        let eye = eye.copied().unwrap_or_default();
-        Visit { number: eye.looks.saturating_add(1), settled: eye.settled }
     }
 
     /// A look has come back.

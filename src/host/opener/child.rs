@@ -27,7 +27,7 @@ pub fn main(arguments: &[String], names: Names, errands: &[Errand]) -> i32 {
     let [user, grants @ ..] = arguments else { return 2 };
     let (confine, grants) = (Confine::of(grants), super::granted(grants));
     if let Err(e) = rights::keep(user, grants) {
-        let _ = send_with(rustix::stdio::stdin(), e.as_bytes(), None);
+        let _ = send_with(rustix::stdio::stdin(), e.as_bytes(), &[]);
         return 1;
     }
     // The socket stays open as long as a thread of the PMDA hangs; its main thread, which has started this, ends.
@@ -55,7 +55,8 @@ fn serve(socket: BorrowedFd<'_>, (work, confine): (Worker, Confine), errands: &[
         drop(files);
         workers.retain_mut(|worker| !worker.has_ended());
         others.retain_mut(|other| !other.has_ended());
-        match message::receive(socket) {
+        let received = message::receive(socket);
+        match received.map(|(what, passed)| (what, passed.into_iter().next())) {
             Ok((what, Some(theirs))) if what != WORKER => {
                 let errand = errands.iter().find(|(name, _)| name.as_bytes() == what);
                 if let Some((_, run)) = errand.filter(|_| others.len() < HANGING) {

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use pmda::process::{receive_with, send_with};
+use pmda::process::{PASSED, receive_with, send_with};
 use rustix::io::Errno;
 
 use crate::host::known::Mapped;
@@ -45,6 +45,10 @@ pub(in crate::host) enum Part {
     Memory,
 }
 
+/// Some of them, which are opened together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::host) struct Parts(u8);
+
 /// Where a file of a process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::host) enum Place {
@@ -57,8 +61,8 @@ pub(in crate::host) enum Place {
 /// What is asked about a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::host) enum Request {
-    /// Opens a file of /proc.
-    Open(Part),
+    /// Opens files of /proc, at most [`PASSED`]. The answer's number says which.
+    Open(Parts),
     /// Finds a file; it is not open for reading.
     Find(Place),
     /// Opens a file for reading, if it is this one.
@@ -102,6 +106,35 @@ impl Part {
     }
 }
 
+impl Parts {
+    pub(in crate::host) const fn of(number: u64) -> Self {
+        Self(number.to_le_bytes()[0])
+    }
+
+    pub(in crate::host) fn with(self, part: Part) -> Self {
+        Self(self.0 | 1 << part as u8)
+    }
+
+    pub(in crate::host) const fn has(self, part: Part) -> bool {
+        self.0 & 1 << part as u8 != 0
+    }
+
+    pub(in crate::host) const fn number(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// Each of them.
+    pub(in crate::host) fn all(self) -> impl Iterator<Item = Part> {
+        PARTS.into_iter().filter(move |part| self.has(*part))
+    }
+}
+
+impl From<Part> for Parts {
+    fn from(part: Part) -> Self {
+        Self::default().with(part)
+    }
+}
+
 impl Request {
     /// `None`: a path is too long, or there are too many sockets.
     pub(super) fn encode(&self, process: Process) -> Option<Vec<u8>> {
@@ -112,9 +145,9 @@ impl Request {
             bytes.extend(process.inode.to_le_bytes());
         };
         match self {
-            Self::Open(part) => {
+            Self::Open(Parts(parts)) => {
                 head(b'o');
-                bytes.extend(PARTS.iter().zip(0_u8..).find(|(p, _)| *p == part).map(|(_, n)| n));
+                bytes.push(*parts);
             }
             Self::Find(at) | Self::Read(at, _) => {
                 head(if matches!(self, Self::Find(_)) { b'f' } else { b'r' });
@@ -157,7 +190,10 @@ impl Request {
         let kind = rest.u8()?;
         let process = Process { pid: rest.u32()?, inode: rest.u64()? };
         let request = match kind {
-            b'o' => Self::Open(*PARTS.get(usize::from(rest.u8()?))?),
+            b'o' => {
+                let parts = Parts(rest.u8()?);
+                Self::Open(Some(parts).filter(|all| (1..=PASSED).contains(&all.all().count()))?)
+            }
             b'f' => {
                 let place = rest.u8()?;
                 Self::Find(rest.place(place)?)
@@ -219,28 +255,28 @@ impl Rest<'_> {
     }
 }
 
-/// The answer to a request.
-pub(super) type Answer = Result<(u64, Option<OwnedFd>), Errno>;
+/// The answer to a request: a number, and what was opened.
+pub(super) type Answer = Result<(u64, Vec<OwnedFd>), Errno>;
 
 /// Sends an answer without waiting.
 pub(super) fn answer(socket: BorrowedFd<'_>, answer: &Answer) -> Result<(), Errno> {
     let (error, number, passed) = match answer {
-        Ok((number, passed)) => (0, *number, passed.as_ref()),
-        Err(error) => (error.raw_os_error(), 0, None),
+        Ok((number, passed)) => (0, *number, passed.iter().map(AsFd::as_fd).collect()),
+        Err(error) => (error.raw_os_error(), 0, Vec::new()),
     };
     let bytes = [&error.to_le_bytes()[..], &number.to_le_bytes()].concat();
-    send_with(socket, &bytes, passed.map(AsFd::as_fd))
+    send_with(socket, &bytes, &passed)
 }
 
 /// Reads an answer; `None`: the opener has ended, or it is none.
-pub(super) fn answered(bytes: &[u8], passed: Option<OwnedFd>) -> Option<Answer> {
+pub(super) fn answered(bytes: &[u8], passed: Vec<OwnedFd>) -> Option<Answer> {
     let mut rest = Rest(bytes);
     let (error, number) = (rest.u32()?.cast_signed(), rest.u64()?);
     Some(if error == 0 { Ok((number, passed)) } else { Err(Errno::from_raw_os_error(error)) })
 }
 
 /// Receives a message without waiting; empty: the other side has ended.
-pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<(Vec<u8>, Option<OwnedFd>), Errno> {
+pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
     // One byte more than a request has: a longer one is none.
     let mut bytes = vec![0; SIZE + 1];
     let (received, passed) = receive_with(socket, &mut bytes)?;
@@ -257,7 +293,8 @@ mod tests {
         let process = Process { pid: 4711, inode: 1 << 40 };
         let path = || PathBuf::from("/tmp/data_shop/1");
         let all = [
-            Request::Open(Part::Memory),
+            Request::Open(Part::Memory.into()),
+            Request::Open(Parts::from(Part::Maps).with(Part::Root)),
             Request::Find(Place::Mapped(1, u64::MAX)),
             Request::Find(Place::Path(path())),
             Request::Read(Place::Path(path()), ((8, 1), 99)),
@@ -285,5 +322,10 @@ mod tests {
             assert_eq!(Part::of(part.name()), Some(part));
         }
         assert_eq!(Part::of("stat"), None);
+        for (parts, is_request) in [(0, false), (0b1111, true), (0b1_1111, false)] {
+            let bytes = Request::Open(Parts::of(parts)).encode(process).unwrap();
+            assert_eq!(Request::decode(&bytes).is_some(), is_request, "{parts:b}");
+        }
+        assert!(PARTS.into_iter().eq(Parts::of(u64::MAX).all()));
     }
 }

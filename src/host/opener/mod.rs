@@ -32,7 +32,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use crate::confine::Confine;
 use crate::model::Grants;
 pub use child::main;
-pub(super) use message::{Part, Place, Process, Request, SOCKETS};
+use message::Answer;
+pub(super) use message::{Part, Parts, Place, Process, Request, SOCKETS};
 pub use names::Names;
 pub use rights::give_up;
 
@@ -88,9 +89,6 @@ struct State {
     said: Option<Instant>,
 }
 
-/// The answer of the opener: a number, and what was opened.
-type Answer = Result<(u64, Option<OwnedFd>), Errno>;
-
 impl Opener {
     /// Starts the opener, if this process has rights of which it can keep some. It becomes `user`, and
     /// gives up what `confine` says.
@@ -129,7 +127,7 @@ impl Opener {
     pub fn send(&self, errand: &str) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        send_with(self.state().keeper.as_fd(), errand.as_bytes(), Some(theirs.as_fd()))?;
+        send_with(self.state().keeper.as_fd(), errand.as_bytes(), &[theirs.as_fd()])?;
         Ok(ours)
     }
 
@@ -151,7 +149,7 @@ impl State {
             return Err(Errno::TIMEDOUT);
         }
         let worker = self.worker()?;
-        match send_with(worker.as_fd(), bytes, None).and_then(|()| answer(worker)) {
+        match send_with(worker.as_fd(), bytes, &[]).and_then(|()| answer(worker)) {
             Ok(Some(answer)) => answer,
             lost => {
                 self.worker = None;
@@ -185,7 +183,7 @@ impl State {
             Some(worker) => worker,
             None => {
                 let (ours, theirs) = pair()?;
-                if let Err(e) = send_with(self.keeper.as_fd(), WORKER, Some(theirs.as_fd())) {
+                if let Err(e) = send_with(self.keeper.as_fd(), WORKER, &[theirs.as_fd()]) {
                     self.end();
                     return Err(e);
                 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use super::worker::Worker;
@@ -29,7 +29,8 @@ fn with_keeper(start: impl Fn(OwnedFd) + Send + 'static) -> Opener {
     thread::spawn(move || {
         loop {
             let _ = poll(&mut [PollFd::new(&theirs, PollFlags::IN)], None);
-            let Ok((_, Some(worker))) = message::receive(theirs.as_fd()) else { return };
+            let Ok((_, passed)) = message::receive(theirs.as_fd()) else { return };
+            let Some(worker) = passed.into_iter().next() else { return };
             start(worker);
         }
     });
@@ -85,9 +86,15 @@ impl Drop for Scene {
 
 fn text(answer: Answer) -> String {
     let mut text = Vec::new();
-    let file = answer.unwrap().1.unwrap();
+    let file = opened(answer);
     File::from(file).take(1 << 16).read_to_end(&mut text).unwrap();
     String::from_utf8_lossy(&text).into_owned()
+}
+
+fn opened(answer: Answer) -> OwnedFd {
+    let (_, passed) = answer.unwrap();
+    let [file] = <[OwnedFd; 1]>::try_from(passed).unwrap();
+    file
 }
 
 fn error(answer: Answer) -> Errno {
@@ -97,22 +104,48 @@ fn error(answer: Answer) -> Errno {
 #[test]
 fn files_of_proc_are_those_of_the_very_process() {
     let (scene, opener) = (Scene::new("proc"), opener(Grants::default()));
-    assert!(text(scene.ask(&opener, &Request::Open(Part::Maps))).contains("/cat"));
-    assert!(text(scene.ask(&opener, &Request::Open(Part::Environ))).contains("APM_OPENER=proc"));
-    let root = scene.ask(&opener, &Request::Open(Part::Root)).unwrap().1.unwrap();
+    assert!(text(scene.ask(&opener, &Request::Open(Part::Maps.into()))).contains("/cat"));
+    assert!(
+        text(scene.ask(&opener, &Request::Open(Part::Environ.into()))).contains("APM_OPENER=proc")
+    );
+    let root = opened(scene.ask(&opener, &Request::Open(Part::Root.into())));
     assert_eq!(rustix::fs::fstat(root).unwrap().st_ino, fs::metadata("/").unwrap().ino());
     // Memory only where a source is to read it.
-    assert_eq!(error(scene.ask(&opener, &Request::Open(Part::Memory))), Errno::PERM);
+    assert_eq!(error(scene.ask(&opener, &Request::Open(Part::Memory.into()))), Errno::PERM);
     // Another process with its id.
     let other = Process { inode: scene.process.inode + 1, ..scene.process };
-    assert_eq!(error(opener.ask(other, 7, &Request::Open(Part::Maps))), Errno::SRCH);
+    assert_eq!(error(opener.ask(other, 7, &Request::Open(Part::Maps.into()))), Errno::SRCH);
+}
+
+/// A look asks once for all that it reads.
+#[test]
+fn files_that_are_wanted_are_opened_with_the_first() {
+    let scene = Scene::new("ahead");
+    let opener = Arc::new(opener(Grants::default()));
+    let wanted = Parts::default().with(Part::Maps).with(Part::Environ).with(Part::Root);
+    let (number, passed) = scene.ask(&opener, &Request::Open(wanted)).unwrap();
+    assert_eq!((Parts::of(number), passed.len()), (wanted, 3));
+    let memory = Request::Open(wanted.with(Part::Memory));
+    assert_eq!(error(scene.ask(&opener, &memory)), Errno::PERM, "it is not granted");
+
+    let proc = ProcFs::new("/proc".into()).with_opener(Some(Arc::clone(&opener)));
+    let process = proc.open(scene.process.pid).unwrap();
+    let read = |part| text(Ok((0, vec![process.ask_part(part).unwrap().unwrap()])));
+    process.want(wanted);
+    assert!(read(Part::Maps).contains("/cat"));
+    // Nobody is asked any more.
+    opener.state().end();
+    assert!(String::from_utf8(process.read("environ").unwrap()).unwrap().contains("APM_OPENER"));
+    let root = rustix::fs::fstat(process.root().unwrap()).unwrap().st_ino;
+    assert_eq!(root, fs::metadata("/").unwrap().ino());
+    assert_eq!(process.ask_part(Part::Environ).unwrap().map(drop), Err(Errno::TIMEDOUT), "once");
 }
 
 #[test]
 fn memory_is_opened_where_it_is_granted() {
     let scene = Scene::new("memory");
     let opener = opener(Grants { memory: true, ..Grants::default() });
-    let memory = scene.ask(&opener, &Request::Open(Part::Memory)).unwrap().1.unwrap();
+    let memory = opened(scene.ask(&opener, &Request::Open(Part::Memory.into())));
     let mut byte = [0; 1];
     rustix::io::pread(&memory, &mut byte, 0).unwrap_err();
 }
@@ -125,7 +158,7 @@ fn files_are_regular_of_its_user_of_one_name_and_those_that_were_looked_at() {
     let (path, file) = scene.file("data_x/17");
     assert_eq!(text(read(&path, file)), "data_x/17");
     let find = Request::Find(Place::Path(path.clone()));
-    let found = scene.ask(&opener, &find).unwrap().1.unwrap();
+    let found = opened(scene.ask(&opener, &find));
     // It is found, and not open for reading.
     assert_eq!(rustix::io::read(&found, &mut [0; 1]).unwrap_err(), Errno::BADF);
     let ((major, minor), inode) = file;
@@ -162,7 +195,7 @@ fn a_socket_of_its_user_is_connected_to() {
     let listener = UnixListener::bind(&path).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let connect = |path: &Path| scene.ask(&opener, &Request::Connect(path.to_owned()));
-    let stream = std::os::unix::net::UnixStream::from(connect(&path).unwrap().1.unwrap());
+    let stream = std::os::unix::net::UnixStream::from(opened(connect(&path)));
     listener.accept().unwrap();
     drop(stream);
     drop(listener);
@@ -203,7 +236,7 @@ fn one_that_hangs_is_given_up() {
         let work = Worker { names: NAMES, grants: Grants::default() };
         thread::spawn(move || work.serve(theirs.as_fd()));
     });
-    let request = Request::Open(Part::Maps);
+    let request = Request::Open(Part::Maps.into());
     let began = Instant::now();
     assert_eq!(error(opener.ask(scene.process, 7, &request)), Errno::TIMEDOUT);
     assert!(began.elapsed() >= PATIENCE);
@@ -230,12 +263,12 @@ fn one_that_hangs_is_given_up() {
 #[test]
 fn a_worker_that_ended_is_replaced_and_a_keeper_is_not() {
     let scene = Scene::new("ends");
-    let request = Request::Open(Part::Maps);
+    let request = Request::Open(Part::Maps.into());
     let lost = with_keeper(drop);
     assert_eq!(error(lost.ask(scene.process, 7, &request)), Errno::TIMEDOUT);
     assert_eq!(error(lost.ask(scene.process, 8, &request)), Errno::TIMEDOUT);
     let (ours, theirs) = pair().unwrap();
-    send_with(theirs.as_fd(), b"no capability can be kept", None).unwrap();
+    send_with(theirs.as_fd(), b"no capability can be kept", &[]).unwrap();
     drop(theirs);
     let over = Opener::with(ours, None, Grants::default());
     assert!(over.ask(scene.process, 7, &request).is_err());
@@ -250,7 +283,7 @@ fn what_is_no_request_is_refused() {
         Worker { names: NAMES, grants: Grants::default() }.serve(theirs.as_fd());
     });
     let ask = |bytes: &[u8]| {
-        send_with(ours.as_fd(), bytes, None).unwrap();
+        send_with(ours.as_fd(), bytes, &[]).unwrap();
         answer(&ours).unwrap().unwrap().map(|_| ()).unwrap_err()
     };
     let mut seed = 1_u64;

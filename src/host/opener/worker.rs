@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::message::{self, Answer, Part, Place, Process, Request};
+use super::message::{self, Answer, Part, Parts, Place, Process, Request};
 use super::names::Names;
 use crate::host::files::{ProcDir, ProcFs, connect};
 use crate::host::found::Found;
@@ -67,21 +67,23 @@ impl Worker {
         if dir.inode() != Some(process.inode) {
             return Err(Errno::SRCH);
         }
-        let opened = |file: OwnedFd| Ok((0, Some(file)));
+        let opened = |file: OwnedFd| Ok((0, vec![file]));
         match request {
-            Request::Open(Part::Memory) if !self.grants.memory => Err(Errno::PERM),
-            Request::Open(part) => opened(dir.part(*part)?),
+            Request::Open(parts) if parts.has(Part::Memory) && !self.grants.memory => {
+                Err(Errno::PERM)
+            }
+            Request::Open(parts) => open(&dir, *parts),
             Request::Find(place) => opened(self.find(&dir, place)?.into_file()),
             Request::Read(place, file) => opened(self.read(&dir, place, *file)?),
             Request::Connect(path) => opened(self.connect(&dir, path)?),
             Request::Holds(sockets) => {
                 let held = held(&dir, &sockets.iter().copied().collect());
                 let bits = sockets.iter().enumerate().filter(|(_, inode)| held.contains(inode));
-                Ok((bits.fold(0, |bits, (n, _)| bits | 1 << n), None))
+                Ok((bits.fold(0, |bits, (n, _)| bits | 1 << n), Vec::new()))
             }
             Request::HoldsFile(device, inode) => {
                 let holds = holds(&dir, Holding::File(*device, *inode)).ok_or(Errno::ACCESS)?;
-                Ok((holds.into(), None))
+                Ok((holds.into(), Vec::new()))
             }
         }
     }
@@ -127,6 +129,24 @@ impl Worker {
             return Err(Errno::PERM);
         }
         connect(&found.into_file())
+    }
+}
+
+/// Those that can be opened; the error of the first if none can.
+fn open(dir: &ProcDir, parts: Parts) -> Answer {
+    let (mut opened, mut files, mut error) = (Parts::default(), Vec::new(), None);
+    for part in parts.all() {
+        match dir.part(part) {
+            Ok(file) => {
+                opened = opened.with(part);
+                files.push(file);
+            }
+            Err(e) => error = error.or(Some(e)),
+        }
+    }
+    match error {
+        Some(e) if files.is_empty() => Err(e),
+        _ => Ok((opened.number(), files)),
     }
 }
 

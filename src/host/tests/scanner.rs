@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::host::{Interest, Named, Visit};
+use crate::host::{Glance, Interest, Named, Visit};
 
 /// A folder like /proc.
 struct Tree(PathBuf);

@@ -33,9 +33,12 @@ impl World {
                 self.table.ended(pid, self.now, &mut gone);
                 continue;
             };
-            let due = self.table.seen(pid, &stat(*start, comm), 7, (due, 0b11), &mut gone);
+            let stat = stat(*start, comm);
+            let before = self.table.before(pid, (due, 0b11)).unwrap();
+            let due = before.due(&stat);
+            self.table.seen(pid, &stat, 7, &mut gone);
             for (n, interest) in interests.iter().enumerate().filter(|(n, _)| due & 1 << n != 0) {
-                let visit = self.table.visit(pid, n);
+                let visit = before.visit(n, &stat);
                 if !visit.settled {
                     looks.push((pid, n, visit.number));
                 }

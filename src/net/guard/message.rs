@@ -53,12 +53,12 @@ pub(super) fn send(
     message: Message,
     connection: Option<BorrowedFd<'_>>,
 ) -> Result<(), Errno> {
-    send_with(socket, &message.encode(), connection)
+    send_with(socket, &message.encode(), connection.as_slice())
 }
 
 /// Receives without waiting; `None`: the other side has ended.
 pub(super) fn receive(socket: BorrowedFd<'_>) -> Result<Option<(Message, Option<OwnedFd>)>, Errno> {
     let mut bytes = [0; SIZE];
     let (received, passed) = receive_with(socket, &mut bytes)?;
-    Ok((received > 0).then(|| (Message::decode(bytes), passed)))
+    Ok((received > 0).then(|| (Message::decode(bytes), passed.into_iter().next_back())))
 }

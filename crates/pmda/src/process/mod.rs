@@ -24,7 +24,7 @@ pub use identity::{become_user, is_started_by_pmcd};
 pub use lock::{FileLock, lock_file};
 pub(crate) use memory::set_up_heap;
 pub use memory::{give_memory_back, resident_memory};
-pub use passing::{receive_with, send_with};
+pub use passing::{PASSED, receive_with, send_with};
 pub use paths::{config_dir, pmdas_dir, state_dir};
 pub use pmproxy::is_pmproxy;
 pub(crate) use private_file::hand_over;
