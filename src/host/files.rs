@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirEntryExt, FileExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pmda::process::leaves_reserve;
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
@@ -18,6 +18,8 @@ use super::text::{ProcStat, ProcStatus};
 
 /// Most processes that are listed.
 const ENTRIES: usize = 65_536;
+/// Bytes of the list that are read at once: some 1,000 entries.
+const LIST: usize = 32 << 10;
 /// Bytes of a file that are read unless more are asked for.
 const FILE: u64 = 256 << 10;
 /// Bytes for which there is room before a file is read. Most files are shorter, and the kernel gives at most a page at
@@ -87,11 +89,16 @@ impl ProcFs {
     /// # Errors
     /// /proc is not there.
     pub fn list(&self) -> io::Result<Vec<(u32, u64)>> {
-        let entries = std::fs::read_dir(&self.root)?;
-        let id = |entry: std::fs::DirEntry| {
-            Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.ino()))
-        };
-        Ok(entries.filter_map(|entry| id(entry.ok()?)).take(ENTRIES).collect())
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(CWD, &self.root, flags, Mode::empty())?;
+        let (mut room, mut all) = (Vec::with_capacity(LIST), Vec::new());
+        let mut entries = RawDir::new(folder, room.spare_capacity_mut());
+        while let Some(entry) = entries.next().filter(|_| all.len() < ENTRIES) {
+            let entry = entry?;
+            let pid = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
+            all.extend(pid.map(|pid| (pid, entry.ino())));
+        }
+        Ok(all)
     }
 
     /// Not even the first process can be seen: it is mounted with `hidepid`.
