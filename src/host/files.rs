@@ -50,14 +50,8 @@ pub struct ProcDir {
     /// The real user, when the status was read first: whatever it executes, it stays.
     real: OnceLock<u32>,
     inode: OnceLock<u64>,
-    ahead: Mutex<Ahead>,
-}
-
-/// Files that are asked for one after the other: the opener opens all of them when it is asked for the first.
-#[derive(Debug, Default)]
-struct Ahead {
-    wanted: Parts,
-    opened: Vec<(Part, OwnedFd)>,
+    /// What the opener has opened before it was asked for.
+    ahead: Mutex<Vec<(Part, OwnedFd)>>,
 }
 
 impl ProcFs {
@@ -185,7 +179,7 @@ impl ProcDir {
             Some(opened) => opened,
             None => match read(self.dir.as_fd(), Path::new(file), most, &mut text) {
                 Ok(()) => return Some(text),
-                Err(e) if refused(&e) => self.ask_part(part?)?.ok()?,
+                Err(e) if refused(&e) => self.ask(|| Some(Request::Open(part?.into())))?.ok()?,
                 Err(_) => return None,
             },
         };
@@ -206,38 +200,34 @@ impl ProcDir {
         if let Some(opened) = self.opened_ahead(part) {
             return Ok(opened);
         }
-        match rustix::fs::openat(&self.dir, part.name(), flags, Mode::empty()) {
-            Err(e @ (Errno::ACCESS | Errno::PERM)) => self.ask_part(part).unwrap_or(Err(e)),
-            opened => opened,
+        let opened = rustix::fs::openat(&self.dir, part.name(), flags, Mode::empty());
+        self.or_ask(opened, || Some(Request::Open(part.into())))
+    }
+
+    /// Opens files of these processes of one user that will be asked for soon, once each. For this user's own the opener
+    /// is not asked.
+    pub(super) fn open_ahead(all: &[(&Self, Parts)]) {
+        let Some((first, _)) = all.first() else { return };
+        let (Some(opener), Some(user)) = (&first.opener, first.real.get()) else { return };
+        if *user == rustix::process::geteuid().as_raw() {
+            return;
+        }
+        let asked: Option<Vec<_>> =
+            all.iter().map(|(dir, parts)| Some((dir.process()?, *parts))).collect();
+        let opened = opener.ask_for_files(&asked.unwrap_or_default(), *user);
+        for ((dir, _), opened) in all.iter().zip(opened) {
+            *dir.lock() = opened;
         }
     }
 
-    /// These files will be asked for, soon and once each.
-    pub(super) fn want(&self, parts: Parts) {
-        self.ahead().wanted = parts;
-    }
-
-    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Part, OwnedFd)>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn opened_ahead(&self, part: Part) -> Option<OwnedFd> {
-        let opened = &mut self.ahead().opened;
+        let mut opened = self.lock();
         let place = opened.iter().position(|(is, _)| *is == part)?;
         Some(opened.swap_remove(place).1)
-    }
-
-    /// `None`: there is no opener.
-    pub(super) fn ask_part(&self, part: Part) -> Option<Result<OwnedFd, Errno>> {
-        let parts = std::mem::take(&mut self.ahead().wanted).with(part);
-        let (number, passed) = match self.answer(&Request::Open(parts))? {
-            Ok(answer) => answer,
-            Err(e) => return Some(Err(e)),
-        };
-        let opened = Parts::of(number);
-        self.ahead().opened.extend(opened.all().zip(passed));
-        let error = if opened.has(part) { Errno::MFILE } else { Errno::ACCESS };
-        Some(self.opened_ahead(part).ok_or(error))
     }
 
     /// What was opened, or what the opener opens if this user may not.
@@ -264,7 +254,7 @@ impl ProcDir {
     /// The opener's answer. `None`: there is no opener.
     pub(super) fn answer(&self, request: &Request) -> Option<Result<(u64, Vec<OwnedFd>), Errno>> {
         let opener = self.opener.as_ref()?;
-        let process = Process { pid: self.pid, inode: self.inode()? };
+        let process = self.process()?;
         // Before it is asked: one that hangs can be gone afterwards, and its folder is root's if it may not be dumped.
         let user = match self.real.get() {
             Some(real) => *real,
@@ -288,6 +278,11 @@ impl ProcDir {
     #[must_use]
     pub const fn has_opener(&self) -> bool {
         self.opener.is_some()
+    }
+
+    /// Who it is, for the opener.
+    fn process(&self) -> Option<Process> {
+        Some(Process { pid: self.pid, inode: self.inode()? })
     }
 
     /// Inode of the folder.

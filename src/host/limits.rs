@@ -8,9 +8,11 @@ pub const FINDERS: usize = 8;
 pub const PROCESSES: usize = 65_536;
 /// Processes that are looked at in one scan, some 0.1 ms each; the rest waits for the next.
 pub const LOOKS: usize = 1_024;
+/// Processes of one user that are looked at in one turn of the thread for that.
+pub const TURN: usize = super::opener::OPENS;
 /// Bytes of a list of mapped files that are read.
 pub const MAPS: u64 = 4 << 20;
-/// Time for a look at one process. /proc answers in a millisecond.
+/// Time for a turn of looks. /proc answers in a millisecond.
 pub const LOOK_TIME: Duration = Duration::from_secs(5);
 /// The same where other connections wait for it.
 pub const ASK_TIME: Duration = Duration::from_secs(1);

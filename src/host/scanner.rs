@@ -1,6 +1,5 @@
 //! One scan: all processes are listed, and those whose time has come are looked at. It blocks, so it runs on a
-//! thread for that, and each look on another one, which is left behind if a process does not answer. All finders look in
-//! one turn of that thread: to wake it costs as much as their looks.
+//! thread for that, and each look on another one, which is left behind if a process does not answer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +10,7 @@ use super::aside::Aside;
 use super::finder::{Finder, Look};
 use super::limits;
 use super::table::{Finders, Gone, Table};
-use super::turn::{Seen, Turn, Who};
+use super::turn::{One, Seen, Turn, Who};
 
 /// The processes, and who looks at them.
 pub(super) struct Scanner {
@@ -76,30 +75,53 @@ impl Scanner {
         self.table.listed(&self.host.proc().list()?, &mut gone);
         self.tell(&mut gone);
         let mut silent = None;
+        let mut turn: Vec<(u32, One)> = Vec::new();
         for (pid, due) in self.table.due(now, active) {
-            if !self.look(pid, (due, active), now) {
-                silent = Some((pid, self.aside.hanging()));
+            let Some(one) = self.one(pid, (due, active), now) else { continue };
+            let is_other = |(_, first): &(u32, One)| first.status.real != one.status.real;
+            if turn.len() >= limits::TURN || turn.first().is_some_and(is_other) {
+                silent = silent.or(self.turn(std::mem::take(&mut turn), now));
             }
+            turn.push((pid, one));
         }
-        Ok(silent)
+        silent = silent.or(self.turn(turn, now));
+        Ok(silent.map(|pid| (pid, self.aside.hanging())))
     }
 
-    /// Looks at one process; `false`: it does not answer.
+    /// A process to look at, and whose it is. `None`: it has ended.
     ///
-    /// Its real user, who has started it, pays for the look. Users are told whatever a process waits for. Its state is
+    /// The real user, who has started it, pays for the look. Users are told whatever a process waits for. Its state is
     /// not: one that executes a program is locked, and can wait for a file system.
-    fn look(&mut self, pid: u32, (due, active): (Finders, Finders), now: Duration) -> bool {
-        let Some(before) = self.table.before(pid, (due, active)) else { return true };
+    fn one(&mut self, pid: u32, due: (Finders, Finders), now: Duration) -> Option<One> {
+        let before = self.table.before(pid, due)?;
         let process = self.host.proc().open(pid);
         let opened = process.and_then(|process| process.status().map(|status| (process, status)));
         let Some((process, status)) = opened else {
             self.ended(pid, now);
-            return true;
+            return None;
         };
-        let (turn, watches) = (Turn::new(&self.finders, self.first, before), self.host.watches());
+        Some(One { before, process, status })
+    }
+
+    /// Looks at some processes of one user. Returns the first that does not answer.
+    fn turn(&mut self, all: Vec<(u32, One)>, now: Duration) -> Option<u32> {
+        let user = all.first()?.1.status.real;
+        let who: Vec<_> = all.iter().map(|(pid, one)| (*pid, one.before.due)).collect();
+        let all = all.into_iter().map(|(_, one)| one).collect();
+        let (turn, watches) = (Turn::new(&self.finders, self.first, all), self.host.watches());
         let back = turn.back();
-        let _ = self.aside.run(status.real, move || turn.look(process, status, watches));
-        let Seen { who, looks } = back.take();
+        let _ = self.aside.run(user, move || turn.look(watches.as_ref()));
+        let mut silent = None;
+        for ((pid, due), seen) in who.into_iter().zip(back.take()) {
+            if !self.seen(pid, due, seen, now) {
+                silent = silent.or(Some(pid));
+            }
+        }
+        silent
+    }
+
+    /// What came back of a look at a process; `false`: not all did.
+    fn seen(&mut self, pid: u32, due: Finders, Seen { who, looks }: Seen, now: Duration) -> bool {
         let (due, is_seen) = match who {
             Who::Unknown => (due, false),
             Who::Ended => {

@@ -42,8 +42,8 @@ pub(super) struct Gone {
 pub(super) struct Before {
     start: u64,
     comm: Vec<u8>,
-    /// Finders whose time has come, and those that are active.
-    due: Finders,
+    /// Finders whose time has come.
+    pub(super) due: Finders,
     active: Finders,
     visits: [Visit; FINDERS],
 }
@@ -55,8 +55,14 @@ impl Before {
 
     /// The finders that look at it, of those that are active: all of them, if it is another process or program than
     /// before.
-    pub(super) fn due(&self, stat: &ProcStat) -> Finders {
+    pub(super) fn due_at(&self, stat: &ProcStat) -> Finders {
         if self.is(stat) { self.due } else { self.active }
+    }
+
+    /// No finder that is due makes a look that costs much, unless it is another program.
+    pub(super) fn is_settled(&self) -> bool {
+        let mut due = self.visits.iter().enumerate().filter(|(n, _)| self.due & 1 << n != 0);
+        due.all(|(_, visit)| visit.settled)
     }
 
     /// Which look of a finder it is.

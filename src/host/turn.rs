@@ -1,16 +1,16 @@
-//! One turn of the thread that looks at a process, for all finders. It may hang at any of them: what came back before is
-//! there.
+//! One turn of the thread that looks at processes, for all finders: to wake it, or the opener, costs as much as a look. It
+//! may hang at any of them: what came back before is there.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::files::ProcDir;
-use super::finder::{Finder, Glance, Look, Visit};
+use super::finder::{Finder, Glance, Look};
 use super::opener::{Part, Parts};
 use super::table::{Before, Finders};
 use super::text::{ProcStat, ProcStatus};
 use super::watches::Watches;
 
-/// Whom a turn has found.
+/// Whom a look has found.
 #[derive(Default)]
 pub(super) enum Who {
     /// Nothing has come back yet.
@@ -24,7 +24,7 @@ pub(super) enum Who {
     Process { stat: ProcStat, inner_pid: u32, due: Finders },
 }
 
-/// What has come back.
+/// What has come back of a look at a process.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) who: Who,
@@ -32,67 +32,83 @@ pub(super) struct Seen {
     pub(super) looks: Vec<(usize, Look)>,
 }
 
-/// Where it comes back.
-#[derive(Clone, Default)]
-pub(super) struct Back(Arc<Mutex<Seen>>);
+/// Where it comes back, for each process.
+#[derive(Clone)]
+pub(super) struct Back(Arc<Mutex<Vec<Seen>>>);
 
 impl Back {
     /// What is there now. What comes later is lost.
-    pub(super) fn take(&self) -> Seen {
+    pub(super) fn take(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn tell(&self, place: usize, tell: impl FnOnce(&mut Seen)) {
+        self.lock().get_mut(place).map(tell);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Seen>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A process to look at.
+pub(super) struct One {
+    pub(super) before: Before,
+    pub(super) process: ProcDir,
+    pub(super) status: ProcStatus,
 }
 
 /// A turn.
 pub(super) struct Turn {
     finders: Arc<[Arc<dyn Finder>]>,
     first: usize,
-    before: Before,
+    all: Vec<One>,
     back: Back,
 }
 
 impl Turn {
-    /// `first`: the finder that is first to look.
-    pub(super) fn new(finders: &Arc<[Arc<dyn Finder>]>, first: usize, before: Before) -> Self {
-        Self { finders: Arc::clone(finders), first, before, back: Back::default() }
+    /// At processes of one user, at most [`limits::TURN`](super::limits::TURN). `first`: the finder that is first to look.
+    pub(super) fn new(finders: &Arc<[Arc<dyn Finder>]>, first: usize, all: Vec<One>) -> Self {
+        let back = Back(Arc::new(Mutex::new(all.iter().map(|_| Seen::default()).collect())));
+        Self { finders: Arc::clone(finders), first, all, back }
     }
 
     pub(super) fn back(&self) -> Back {
         self.back.clone()
     }
 
-    /// Looks.
-    pub(super) fn look(self, process: ProcDir, status: ProcStatus, watches: Option<Arc<Watches>>) {
-        let Some(glance) = Glance::new(process, status, watches) else {
-            self.back.lock().who = Who::Ended;
-            return;
+    /// Looks at each.
+    pub(super) fn look(mut self, watches: Option<&Arc<Watches>>) {
+        let all = std::mem::take(&mut self.all);
+        let wanted = all.iter().map(|one| (&one.process, wanted(&one.before)));
+        ProcDir::open_ahead(&wanted.collect::<Vec<_>>());
+        for (place, one) in all.into_iter().enumerate() {
+            self.look_at(one, watches.cloned(), place);
+        }
+    }
+
+    fn look_at(&self, one: One, watches: Option<Arc<Watches>>, place: usize) {
+        let Some(glance) = Glance::new(one.process, one.status, watches) else {
+            return self.back.tell(place, |seen| seen.who = Who::Ended);
         };
         let stat = glance.stat();
         if stat.kernel {
-            self.back.lock().who = Who::Kernel;
-            return;
+            return self.back.tell(place, |seen| seen.who = Who::Kernel);
         }
-        let (due, inner_pid) = (self.before.due(stat), glance.inner_pid());
+        let (due, inner_pid) = (one.before.due_at(stat), glance.inner_pid());
+        let who = Who::Process { stat: stat.clone(), inner_pid, due };
+        self.back.tell(place, |seen| seen.who = who);
         let finders = self.finders.iter().enumerate().cycle().skip(self.first);
-        let finders = finders.take(self.finders.len()).filter(|(n, _)| due & 1 << n != 0);
-        let visits: Vec<_> =
-            finders.map(|(n, finder)| (n, finder, self.before.visit(n, stat))).collect();
-        glance.process().want(wanted(visits.iter().map(|(.., visit)| *visit)));
-        self.back.lock().who = Who::Process { stat: stat.clone(), inner_pid, due };
-        for (n, finder, visit) in visits {
-            let look = finder.look(&glance, visit);
-            self.back.lock().looks.push((n, look));
+        for (n, finder) in finders.take(self.finders.len()).filter(|(n, _)| due & 1 << n != 0) {
+            let look = finder.look(&glance, one.before.visit(n, stat));
+            self.back.tell(place, |seen| seen.looks.push((n, look)));
         }
     }
 }
 
-/// What finders read of each process, whatever it is. The opener is asked once, which costs more than to open a file that is
-/// not wanted in the end.
-fn wanted(mut visits: impl Iterator<Item = Visit>) -> Parts {
+/// What finders read of each process, whatever it is. To ask the opener for each alone costs more than to open what is not
+/// wanted in the end.
+fn wanted(before: &Before) -> Parts {
     let always = Parts::from(Part::Root).with(Part::Environ);
-    if visits.all(|visit| visit.settled) { always } else { always.with(Part::Maps) }
+    if before.is_settled() { always } else { always.with(Part::Maps) }
 }

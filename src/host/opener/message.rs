@@ -13,6 +13,10 @@ use crate::host::known::Mapped;
 pub(super) const PATH: usize = 1024;
 /// Sockets of one question: the answer has a bit for each.
 pub(in crate::host) const SOCKETS: usize = 64;
+/// Processes of one message that asks for files of them: the answer has a byte for each.
+pub(in crate::host) const OPENS: usize = 8;
+/// Bytes of each of them.
+const OPEN: usize = 1 + 12 + 1;
 /// Bytes of the longest message: kind, process, file and path.
 const SIZE: usize = 1 + 12 + 32 + PATH;
 
@@ -61,7 +65,7 @@ pub(in crate::host) enum Place {
 /// What is asked about a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::host) enum Request {
-    /// Opens files of /proc, at most [`PASSED`]. The answer's number says which.
+    /// Opens files of /proc. The answer's number says which. A message may have several of these, and no other ones.
     Open(Parts),
     /// Finds a file; it is not open for reading.
     Find(Place),
@@ -184,16 +188,27 @@ impl Request {
         (bytes.len() <= SIZE).then_some(bytes)
     }
 
+    /// What a message asks for: one request, or some for files. `None`: it is none.
+    pub(super) fn decode_all(bytes: &[u8]) -> Option<Vec<(Process, Self)>> {
+        let (all, []) = bytes.as_chunks::<OPEN>() else { return Some(vec![Self::decode(bytes)?]) };
+        if all.len() < 2 || all.len() > OPENS || all.iter().any(|one| one[0] != b'o') {
+            return Some(vec![Self::decode(bytes)?]);
+        }
+        let all: Vec<_> = all.iter().map(|one| Self::decode(one)).collect::<Option<_>>()?;
+        let files = all.iter().map(|(_, request)| match request {
+            Self::Open(parts) => parts.all().count(),
+            _ => 0,
+        });
+        (files.sum::<usize>() <= PASSED).then_some(all)
+    }
+
     /// `None`: it is no request.
-    pub(super) fn decode(bytes: &[u8]) -> Option<(Process, Self)> {
+    fn decode(bytes: &[u8]) -> Option<(Process, Self)> {
         let mut rest = Rest(bytes);
         let kind = rest.u8()?;
         let process = Process { pid: rest.u32()?, inode: rest.u64()? };
         let request = match kind {
-            b'o' => {
-                let parts = Parts(rest.u8()?);
-                Self::Open(Some(parts).filter(|all| (1..=PASSED).contains(&all.all().count()))?)
-            }
+            b'o' => Self::Open(Parts(rest.u8()?)),
             b'f' => {
                 let place = rest.u8()?;
                 Self::Find(rest.place(place)?)
@@ -322,10 +337,12 @@ mod tests {
             assert_eq!(Part::of(part.name()), Some(part));
         }
         assert_eq!(Part::of("stat"), None);
-        for (parts, is_request) in [(0, false), (0b1111, true), (0b1_1111, false)] {
-            let bytes = Request::Open(Parts::of(parts)).encode(process).unwrap();
-            assert_eq!(Request::decode(&bytes).is_some(), is_request, "{parts:b}");
-        }
+        let open = |parts, count| {
+            let one = Request::Open(Parts::of(parts)).encode(process).unwrap();
+            Request::decode_all(&one.repeat(count)).map(|all| all.len())
+        };
+        assert_eq!((open(1, 1), open(0b111, OPENS), open(1, OPENS + 1)), (Some(1), Some(8), None));
+        assert_eq!((open(0b1111, 6), open(0b1111, 7)), (Some(6), None), "as many as are passed");
         assert!(PARTS.into_iter().eq(Parts::of(u64::MAX).all()));
     }
 }

@@ -33,7 +33,7 @@ use crate::confine::Confine;
 use crate::model::Grants;
 pub use child::main;
 use message::Answer;
-pub(super) use message::{Part, Parts, Place, Process, Request, SOCKETS};
+pub(super) use message::{OPENS, Part, Parts, Place, Process, Request, SOCKETS};
 pub use names::Names;
 pub use rights::give_up;
 
@@ -135,6 +135,22 @@ impl Opener {
     pub(super) fn ask(&self, process: Process, user: u32, request: &Request) -> Answer {
         let bytes = request.encode(process).ok_or(Errno::NAMETOOLONG)?;
         self.state().ask(user, &bytes)
+    }
+
+    /// Asks for files of at most [`OPENS`] processes of this user. For each of them: what was opened.
+    pub(super) fn ask_for_files(
+        &self,
+        all: &[(Process, Parts)],
+        user: u32,
+    ) -> Vec<Vec<(Part, OwnedFd)>> {
+        let messages = all.iter().filter_map(|(one, parts)| Request::Open(*parts).encode(*one));
+        let message: Vec<u8> = messages.flatten().collect();
+        let answer =
+            if all.is_empty() { return Vec::new() } else { self.state().ask(user, &message) };
+        let (number, passed) = answer.unwrap_or_default();
+        let mut passed = passed.into_iter();
+        let opened = number.to_le_bytes().into_iter().take(all.len());
+        opened.map(|parts| Parts::of(parts.into()).all().zip(passed.by_ref()).collect()).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -243,8 +259,9 @@ fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 /// For `fuzz/fuzz_targets/proc_texts.rs`: one that is read is written as it came.
 #[cfg(fuzzing)]
 pub(super) fn is_request(bytes: &[u8]) -> bool {
-    Request::decode(bytes).is_some_and(|(process, request)| {
-        assert_eq!(request.encode(process).as_deref(), Some(bytes));
+    Request::decode_all(bytes).is_some_and(|all| {
+        let again = all.iter().filter_map(|(process, request)| request.encode(*process));
+        assert_eq!(again.flatten().collect::<Vec<u8>>(), bytes);
         true
     })
 }

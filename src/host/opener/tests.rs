@@ -128,17 +128,20 @@ fn files_that_are_wanted_are_opened_with_the_first() {
     let memory = Request::Open(wanted.with(Part::Memory));
     assert_eq!(error(scene.ask(&opener, &memory)), Errno::PERM, "it is not granted");
 
-    let proc = ProcFs::new("/proc".into()).with_opener(Some(Arc::clone(&opener)));
-    let process = proc.open(scene.process.pid).unwrap();
-    let read = |part| text(Ok((0, vec![process.ask_part(part).unwrap().unwrap()])));
-    process.want(wanted);
-    assert!(read(Part::Maps).contains("/cat"));
-    // Nobody is asked any more.
-    opener.state().end();
-    assert!(String::from_utf8(process.read("environ").unwrap()).unwrap().contains("APM_OPENER"));
-    let root = rustix::fs::fstat(process.root().unwrap()).unwrap().st_ino;
-    assert_eq!(root, fs::metadata("/").unwrap().ino());
-    assert_eq!(process.ask_part(Part::Environ).unwrap().map(drop), Err(Errno::TIMEDOUT), "once");
+    // Of several processes, whether they are there or not.
+    let gone = Process { inode: scene.process.inode + 1, ..scene.process };
+    let all = [(scene.process, wanted), (gone, wanted), (scene.process, Part::Auxv.into())];
+    let parts =
+        |opened: &Vec<(Part, OwnedFd)>| opened.iter().map(|(part, _)| *part).collect::<Vec<_>>();
+    let opened = opener.ask_for_files(&all, 7);
+    let expected = [vec![Part::Maps, Part::Environ, Part::Root], vec![], vec![Part::Auxv]];
+    assert_eq!(opened.iter().map(parts).collect::<Vec<_>>(), expected);
+    assert!(opener.ask_for_files(&[], 7).is_empty());
+    let every = [(scene.process, Parts::of(u64::MAX)); 4];
+    assert!(
+        opener.ask_for_files(&every, 7).iter().all(Vec::is_empty),
+        "more than a message passes"
+    );
 }
 
 #[test]

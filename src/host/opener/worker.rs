@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::message::{self, Answer, Part, Parts, Place, Process, Request};
+use super::message::{self, Answer, OPENS, Part, Parts, Place, Process, Request};
 use super::names::Names;
 use crate::host::files::{ProcDir, ProcFs, connect};
 use crate::host::found::Found;
@@ -19,7 +19,7 @@ use crate::host::text::ProcStatus;
 use crate::model::Grants;
 
 /// Requests of one second. A scan of 1,000 processes makes fewer.
-const RATE: u32 = 20_000;
+const RATE: usize = 20_000;
 /// Bytes of a file that is opened for reading.
 const BYTES: u64 = 64 << 20;
 
@@ -49,16 +49,30 @@ impl Worker {
             if second.elapsed() >= Duration::from_secs(1) {
                 (second, count) = (Instant::now(), 0);
             }
-            count += 1;
-            let answer = match Request::decode(&bytes) {
+            let requests = Request::decode_all(&bytes);
+            count += requests.as_ref().map_or(1, Vec::len);
+            let answer = match requests.as_deref() {
                 _ if count > RATE => Err(Errno::BUSY),
-                None => Err(Errno::INVAL),
-                Some((process, request)) => self.answer(&proc, process, &request),
+                None | Some([]) => Err(Errno::INVAL),
+                Some([(process, request)]) => self.answer(&proc, *process, request),
+                Some(all) => Ok(self.answers(&proc, all)),
             };
             if message::answer(socket, &answer).is_err() {
                 return;
             }
         }
+    }
+
+    /// For each process a byte with what was opened of it.
+    fn answers(&self, proc: &ProcFs, all: &[(Process, Request)]) -> (u64, Vec<OwnedFd>) {
+        let (mut numbers, mut files) = ([0; OPENS], Vec::new());
+        for (number, (process, request)) in numbers.iter_mut().zip(all) {
+            if let Ok((opened, more)) = self.answer(proc, *process, request) {
+                *number = opened.to_le_bytes()[0];
+                files.extend(more);
+            }
+        }
+        (u64::from_le_bytes(numbers), files)
     }
 
     fn answer(&self, proc: &ProcFs, process: Process, request: &Request) -> Answer {

@@ -177,6 +177,34 @@ fn a_process_that_does_not_answer_waits_once_for_all_finders() {
     assert_eq!(told(&quick), ["found 6"], "it has seen the other at its first look");
 }
 
+/// Processes of one user are looked at in one turn.
+#[test]
+fn those_before_one_that_does_not_answer_have_been_looked_at() {
+    let tree = Tree::new("turn");
+    let held = Some((9, Arc::default()));
+    let finder = Arc::new(ByName { name: "mono", held, ..ByName::default() });
+    let mut scanner = scanner(&tree.0, &[&finder]);
+    scanner.aside = Aside::new(Duration::from_millis(50));
+    let all: Vec<u32> = (1..=20).collect();
+    for &pid in &all {
+        tree.process(pid, "mono", 50, 1);
+    }
+    // One that runs with the rights of another user is its starter's.
+    std::fs::write(tree.0.join("11/status"), "Uid:\t1\t9\t0\t0\n").unwrap();
+    std::fs::remove_dir_all(tree.0.join("3")).unwrap();
+    let lock = finder.held.as_ref().map(|held| held.1.lock().unwrap());
+    assert_eq!(scanner.scan(Duration::ZERO).unwrap(), Some((11, 1)));
+    let found = |pids: &[u32]| pids.iter().map(|pid| format!("found {pid}")).collect::<Vec<_>>();
+    let before: Vec<u32> = all[..10].iter().copied().filter(|pid| *pid != 3).collect();
+    assert_eq!(told(&finder), found(&before));
+    drop(lock);
+    while scanner.aside.run(1, || ()).is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(scanner.scan(Duration::from_secs(2)).unwrap(), None);
+    assert_eq!(told(&finder), found(&all[10..]));
+}
+
 #[test]
 fn a_finder_whose_looks_hang_does_not_keep_the_others_from_looking() {
     let tree = Tree::new("first");

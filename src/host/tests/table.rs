@@ -35,7 +35,7 @@ impl World {
             };
             let stat = stat(*start, comm);
             let before = self.table.before(pid, (due, 0b11)).unwrap();
-            let due = before.due(&stat);
+            let due = before.due_at(&stat);
             self.table.seen(pid, &stat, 7, &mut gone);
             for (n, interest) in interests.iter().enumerate().filter(|(n, _)| due & 1 << n != 0) {
                 let visit = before.visit(n, &stat);

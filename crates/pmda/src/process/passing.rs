@@ -12,7 +12,7 @@ use rustix::net::{
 };
 
 /// Descriptors of one message.
-pub const PASSED: usize = 4;
+pub const PASSED: usize = 24;
 
 /// Sends a message, with at most [`PASSED`] descriptors, without waiting.
 ///
