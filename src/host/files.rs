@@ -224,7 +224,7 @@ impl ProcDir {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn opened_ahead(&self, part: Part) -> Option<OwnedFd> {
+    pub(super) fn opened_ahead(&self, part: Part) -> Option<OwnedFd> {
         let mut opened = self.lock();
         let place = opened.iter().position(|(is, _)| *is == part)?;
         Some(opened.swap_remove(place).1)

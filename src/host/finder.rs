@@ -14,8 +14,8 @@ pub trait Finder: Send + Sync {
     /// It looks for processes: the configuration wants it.
     fn is_active(&self) -> bool;
 
-    /// Looks at a process. It may block: a look that has not come back after
-    /// [`limits::LOOK_TIME`] is left behind, and its report is not made. So nothing is changed here.
+    /// Looks at a process. It may block: a turn of looks that has not come back after [`limits::LOOK_TIME`] is left
+    /// behind, and the reports of the rest are not made. So nothing is changed here.
     fn look(&self, glance: &Glance, visit: Visit) -> Look;
 
     /// A process in which it was interested has ended, or cannot be seen any more.

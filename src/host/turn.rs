@@ -1,7 +1,8 @@
-//! One turn of the thread that looks at processes, for all finders: to wake it, or the opener, costs as much as a look. It
-//! may hang at any of them: what came back before is there.
+//! One turn of the thread that looks at processes, for all finders: to wake it and the opener is a large part of what a look
+//! costs. It may hang at any of them: what came back before is there.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::vec;
 
 use super::files::ProcDir;
 use super::finder::{Finder, Glance, Look};
@@ -32,30 +33,54 @@ pub(super) struct Seen {
     pub(super) looks: Vec<(usize, Look)>,
 }
 
-/// Where it comes back, for each process.
-#[derive(Clone)]
-pub(super) struct Back(Arc<Mutex<Vec<Seen>>>);
-
-impl Back {
-    /// What is there now. What comes later is lost.
-    pub(super) fn take(&self) -> Vec<Seen> {
-        std::mem::take(&mut *self.lock())
-    }
-
-    fn tell(&self, place: usize, tell: impl FnOnce(&mut Seen)) {
-        self.lock().get_mut(place).map(tell);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Seen>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// A process to look at.
 pub(super) struct One {
     pub(super) before: Before,
     pub(super) process: ProcDir,
     pub(super) status: ProcStatus,
+}
+
+/// What the thread has not looked at yet, and what has come back, for each process in their order.
+struct Board {
+    waiting: vec::IntoIter<One>,
+    seen: Vec<Seen>,
+}
+
+/// Where it comes back.
+#[derive(Clone, Default)]
+pub(super) struct Back(Arc<Mutex<Option<Board>>>);
+
+impl Back {
+    /// What has come back by now. The turn is over: a thread that hangs keeps none of the files of those that wait, and
+    /// looks at no other one when it comes back.
+    pub(super) fn take(&self) -> Vec<Seen> {
+        self.lock().take().map(|board| board.seen).unwrap_or_default()
+    }
+
+    /// These wait, unless the turn is over.
+    fn begin(&self, all: Vec<One>) {
+        if let Some(board) = self.lock().as_mut() {
+            board.waiting = all.into_iter();
+        }
+    }
+
+    /// The next process and its place. `None`: there is none, or the turn is over.
+    fn next(&self) -> Option<(usize, One)> {
+        let mut lock = self.lock();
+        let board = lock.as_mut()?;
+        let place = board.seen.len() - board.waiting.len();
+        Some((place, board.waiting.next()?))
+    }
+
+    fn tell(&self, place: usize, tell: impl FnOnce(&mut Seen)) {
+        if let Some(seen) = self.lock().as_mut().and_then(|board| board.seen.get_mut(place)) {
+            tell(seen);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Board>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A turn.
@@ -69,7 +94,9 @@ pub(super) struct Turn {
 impl Turn {
     /// At processes of one user, at most [`limits::TURN`](super::limits::TURN). `first`: the finder that is first to look.
     pub(super) fn new(finders: &Arc<[Arc<dyn Finder>]>, first: usize, all: Vec<One>) -> Self {
-        let back = Back(Arc::new(Mutex::new(all.iter().map(|_| Seen::default()).collect())));
+        let seen = all.iter().map(|_| Seen::default()).collect();
+        let board = Board { waiting: Vec::new().into_iter(), seen };
+        let back = Back(Arc::new(Mutex::new(Some(board))));
         Self { finders: Arc::clone(finders), first, all, back }
     }
 
@@ -82,7 +109,8 @@ impl Turn {
         let all = std::mem::take(&mut self.all);
         let wanted = all.iter().map(|one| (&one.process, wanted(&one.before)));
         ProcDir::open_ahead(&wanted.collect::<Vec<_>>());
-        for (place, one) in all.into_iter().enumerate() {
+        self.back.begin(all);
+        while let Some((place, one)) = self.back.next() {
             self.look_at(one, watches.cloned(), place);
         }
     }

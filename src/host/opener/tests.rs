@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, mpsc};
@@ -117,9 +118,8 @@ fn files_of_proc_are_those_of_the_very_process() {
     assert_eq!(error(opener.ask(other, 7, &Request::Open(Part::Maps.into()))), Errno::SRCH);
 }
 
-/// A look asks once for all that it reads.
 #[test]
-fn files_that_are_wanted_are_opened_with_the_first() {
+fn files_of_several_processes_are_opened_by_one_message() {
     let scene = Scene::new("ahead");
     let opener = Arc::new(opener(Grants::default()));
     let wanted = Parts::default().with(Part::Maps).with(Part::Environ).with(Part::Root);
@@ -142,6 +142,27 @@ fn files_that_are_wanted_are_opened_with_the_first() {
         opener.ask_for_files(&every, 7).iter().all(Vec::is_empty),
         "more than a message passes"
     );
+    // What was opened ahead is used once, and the opener is not asked for this user's own.
+    let proc = ProcFs::new("/proc".into()).with_opener(Some(Arc::clone(&opener)));
+    let taken = |process: &ProcDir| {
+        ProcDir::open_ahead(&[(process, wanted)]);
+        [Part::Maps, Part::Auxv, Part::Maps].map(|part| process.opened_ahead(part).is_some())
+    };
+    let own = proc.open(scene.process.pid).unwrap();
+    own.status().unwrap();
+    assert_eq!(taken(&own), [false; 3]);
+    if rustix::process::geteuid().is_root() {
+        let mut other = Command::new("sleep").arg("60").uid(65534).spawn().unwrap();
+        let process = proc.open(other.id()).unwrap();
+        while process.status().unwrap().real != 65534 {
+            thread::yield_now();
+        }
+        assert_eq!(taken(&proc.open(other.id()).unwrap()), [false; 3], "whose it is was not read");
+        let process = proc.open(other.id()).unwrap();
+        process.status().unwrap();
+        assert_eq!(taken(&process), [true, false, false]);
+        other.kill().and_then(|()| other.wait()).unwrap();
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
 use crate::host::{Glance, Interest, Named, Visit};
@@ -41,6 +41,7 @@ impl Drop for Tree {
 struct ByName {
     name: &'static str,
     off: AtomicBool,
+    looks: AtomicUsize,
     told: Arc<Mutex<Vec<String>>>,
     /// Looks at this user's processes wait for it.
     held: Option<(u32, Arc<Mutex<()>>)>,
@@ -52,6 +53,7 @@ impl Finder for ByName {
     }
 
     fn look(&self, glance: &Glance, visit: Visit) -> Look {
+        self.looks.fetch_add(1, Ordering::Relaxed);
         if let Some((user, held)) = &self.held
             && *user == glance.status().uid
         {
@@ -201,6 +203,8 @@ fn those_before_one_that_does_not_answer_have_been_looked_at() {
     while scanner.aside.run(1, || ()).is_none() {
         std::thread::sleep(Duration::from_millis(1));
     }
+    // The thread that was left behind has looked at none of those that waited in its turn.
+    assert_eq!(finder.looks.load(Ordering::Relaxed), 10);
     assert_eq!(scanner.scan(Duration::from_secs(2)).unwrap(), None);
     assert_eq!(told(&finder), found(&all[10..]));
 }
