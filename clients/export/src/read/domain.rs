@@ -22,11 +22,14 @@ pub(super) struct Known {
     /// By the metric of their records.
     pub(super) origins: HashMap<u32, Arc<Origin>>,
     used: i64,
+    /// It had records or values before.
+    seen: bool,
 }
 
 impl Domain {
     /// The instance of a number. `None`: it is not known who that is. `live`: instances come and go; of an archive all
-    /// are told at once. `ask`: those that there are, `None` if they cannot be told now.
+    /// are told at once, and the labels that it has up to now. `ask`: those that there are, `None` if they cannot be
+    /// told now.
     pub(super) fn get(
         &mut self,
         number: i32,
@@ -35,7 +38,10 @@ impl Domain {
         ask: impl FnOnce() -> Option<Vec<(i32, Instance)>>,
     ) -> Option<&mut Known> {
         let stale = now.saturating_sub(self.asked) >= STALE;
-        let missing = live && !self.of.contains_key(&number);
+        let missing = match self.of.get(&number) {
+            None => live,
+            Some(known) => !live && !known.seen && known.instance.labels.is_empty(),
+        };
         if (stale || missing) && self.asked != now {
             self.asked = now;
             if let Some(found) = ask() {
@@ -43,7 +49,7 @@ impl Domain {
             }
         }
         let known = self.of.get_mut(&number)?;
-        known.used = now;
+        (known.used, known.seen) = (now, true);
         Some(known)
     }
 
@@ -52,7 +58,7 @@ impl Domain {
         for (number, instance) in found {
             if self.of.get(&number).is_none_or(|known| *known.instance != instance) {
                 let (instance, origins) = (Arc::new(instance), HashMap::new());
-                self.of.insert(number, Known { instance, origins, used: now });
+                self.of.insert(number, Known { instance, origins, used: now, seen: false });
             }
         }
         // One that has ended may have records still.
@@ -88,6 +94,40 @@ mod tests {
         assert_eq!(get(&mut domain, 1, 101, Some(&[(1, "a")])).as_deref(), Some("a"));
         // What is known stays so while nobody answers.
         assert_eq!(get(&mut domain, 1, 200, None).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn one_that_comes_later_in_an_archive_has_its_labels_at_once() {
+        let named = |label: Option<&str>| Instance {
+            labels: label.map(|label| ("runtime".into(), label.into())).into_iter().collect(),
+            ..Instance::default()
+        };
+        let (mut domain, mut asked) = (Domain::default(), 0);
+        let mut get = |number, seconds: i64, later: Option<&str>| {
+            let ask = || {
+                asked += 1;
+                Some(vec![(1, named(Some("java"))), (2, named(later))])
+            };
+            let known = domain.get(number, seconds * SECOND, false, ask).expect("an instance");
+            known.instance.labels.get("runtime").map(|text| text.to_string())
+        };
+        // The labels of 2 are logged when it comes.
+        assert_eq!(get(1, 100, None).as_deref(), Some("java"));
+        assert_eq!(get(2, 101, Some("mono")).as_deref(), Some("mono"));
+        assert_eq!(get(2, 102, None).as_deref(), Some("mono"));
+        assert_eq!(asked, 2);
+        // One that never has any is not asked for each time.
+        let mut domain = Domain::default();
+        let all = || Some(vec![(1, named(None))]);
+        for seconds in 100..130 {
+            let ask = || {
+                asked += 1;
+                all()
+            };
+            let known = domain.get(1, seconds * SECOND, false, ask).expect("an instance");
+            assert!(known.instance.labels.is_empty());
+        }
+        assert!(asked <= 2 + 2, "{asked}");
     }
 
     #[test]
