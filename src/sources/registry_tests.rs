@@ -158,7 +158,8 @@ fn the_times_of_all_kinds_are_told() {
         let list = list.as_array().into_iter().flatten();
         list.map(|word| word.as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
     };
-    for source in TABLES {
+    // Clients do not know the source of examples/toy.
+    for source in TABLES.iter().filter(|source| source.name != "toy") {
         for kind in source.events {
             let name = format!("{}.{}", source.name, kind.name);
             let of = told.get(&name).unwrap_or_else(|| panic!("{name} is not there"));
