@@ -262,16 +262,16 @@ pub(crate) struct Called {
 }
 
 impl Stacks {
-    /// Adds a record. Returns its stack.
+    /// Adds a record, which is one of `records`. Returns its stack.
     #[inline]
     pub(crate) fn add(
         &mut self,
         called: Called,
+        record: &Record,
         records: &[Record],
         names: &Names,
         peer: &mut Peer,
     ) -> u32 {
-        let Some(record) = records.get(called.at as usize) else { return called.parent };
         let node = if called.depth < STACK_DEPTH || called.parent == OUTERMOST {
             self.tree.child(called.parent, called.slot)
         } else {

@@ -312,7 +312,7 @@ impl Sums {
                 self.methods.add(slot, record);
                 if let Some(stacks) = &mut self.stacks {
                     let called = Called { parent: stack, depth: self.path.len(), slot, at: n };
-                    stack = stacks.add(called, &body.records, names, peer);
+                    stack = stacks.add(called, record, &body.records, names, peer);
                 }
                 if let Some(begin) = body.spans.get(record.span as usize) {
                     self.span(walked, record, begin, !in_span, names, peer);

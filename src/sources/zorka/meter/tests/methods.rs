@@ -33,7 +33,7 @@ fn a_stack_has_the_names_of_the_records_around_it() {
     let records = records(&[(NONE, 7, 100, 40), (0, 5, 0, 0), (1, 8, 30, 0), (1, 9, 10, 0)]);
     let mut add = |stacks: &mut Stacks, parent, depth, slot, at| {
         let called = Called { parent, depth, slot, at };
-        stacks.add(called, &records, &names, &mut seen)
+        stacks.add(called, &records[called.at as usize], &records, &names, &mut seen)
     };
     let outer = add(&mut stacks, OUTERMOST, 0, 1, 0);
     // Record 1 has no end and is no frame.
@@ -53,7 +53,7 @@ fn time_beyond_that_of_the_caller_is_taken_from_its_next() {
     let records = records(&[(NONE, 7, 10, 14), (NONE, 7, 3, 0), (NONE, 7, 9, 0)]);
     for (at, sum) in [(0, None), (1, None), (2, Some(8))] {
         let called = Called { parent: OUTERMOST, depth: 0, slot: 1, at };
-        stacks.add(called, &records, &names, &mut seen);
+        stacks.add(called, &records[called.at as usize], &records, &names, &mut seen);
         assert_eq!(seen.cell(STACK_TIME, "A.run"), sum);
     }
 }
@@ -64,7 +64,7 @@ fn a_full_tree_is_made_anew() {
     let records = records(&[(NONE, 7, 10, 0)]);
     for slot in 0..10_000 {
         let called = Called { parent: OUTERMOST, depth: 0, slot, at: 0 };
-        stacks.add(called, &records, &names, &mut seen);
+        stacks.add(called, &records[called.at as usize], &records, &names, &mut seen);
     }
     assert!(stacks.is_full());
     let sum: u64 = seen.rows(STACK_TIME).into_values().sum();
