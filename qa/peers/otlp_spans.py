@@ -5,6 +5,7 @@ otlp_spans.py show FILE              spans by time, with all that is in them
 otlp_spans.py count FILE             how many there are, and how many came twice
 otlp_spans.py records RECORDS FILE   whether they are what lines of `pcp apm events` say
 otlp_spans.py same [--micros] [--no-resources] FILE FILE
+otlp_spans.py labelled FILE SERVICE  whether spans of the service have what only labels tell: yes or no
 otlp_spans.py shifted FILE FILE      whether the second ones are the first ones, later by apm.shift, until now
 A FILE is one of otlp_receiver.py, a document or lines of OTLP/JSON, or protobuf. Exit status 1: something differs.
 """
@@ -106,6 +107,13 @@ def shifted(first, second):
     return 0
 
 
+def labelled(name, service):
+    """Whether the spans of a service have the runtime, which only labels tell."""
+    found = {"process.runtime.name" in of for of in (attributes(s["resource"]) for s in load(name)) if of["service.name"] == service}
+    print(*("yes" if one else "no" for one in sorted(found)))
+    return 0
+
+
 # Parameters that are fields of the span or of its resource.
 FIELDS = {"span", "parent", "trace", "duration", "service", "kind", "error", "dialect", "attributes"}
 
@@ -159,7 +167,7 @@ def main():
     files = [word for word in words if word not in flags]
     if command == "same":
         return same(*files, "--micros" in flags, "--no-resources" not in flags)
-    return {"show": show, "count": count, "records": records, "shifted": shifted}[command](*files)
+    return {"show": show, "count": count, "records": records, "labelled": labelled, "shifted": shifted}[command](*files)
 
 
 if __name__ == "__main__":

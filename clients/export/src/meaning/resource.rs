@@ -106,13 +106,7 @@ impl Resource {
         set("host.name", Some(host));
         set("deployment.environment.name", label("env"));
         set("container.id", label("container"));
-        // pmlogger before PCP 7 has no labels of instances that come later.
-        let runtime = match source {
-            "profiler" => "java",
-            "lttng" => "",
-            known => known,
-        };
-        set("process.runtime.name", label("runtime").or_else(|| Some(runtime.to_owned())));
+        set("process.runtime.name", label("runtime"));
         set("process.runtime.version", label("jdk").or_else(|| label("version")));
         let language = match source {
             "zorka" | "profiler" | "jvm" => "java",

@@ -5,5 +5,5 @@ mod record;
 mod value;
 
 pub use kinds::{Anchor, Kind};
-pub use record::{Flags, Instance, Origin, Record};
+pub use record::{Flags, Instance, Labels, Origin, Record};
 pub use value::Value;

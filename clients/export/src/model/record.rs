@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use super::{Kind, Value};
 
+/// Names of labels and their values.
+pub type Labels = BTreeMap<Box<str>, Box<str>>;
+
 /// An instance of PCP: a process, pod, agent or session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Instance {
     /// `shop/orders/orders-5f6c-cc3`, `shop.exe:4711`.
     pub name: Box<str>,
     /// PCP's labels of the instance, all of which are texts here.
-    pub labels: BTreeMap<Box<str>, Box<str>>,
+    pub labels: Labels,
     /// The host of pmcd, or of the archive.
     pub host: Arc<str>,
 }

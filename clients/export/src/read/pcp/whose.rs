@@ -8,7 +8,7 @@ use pmda::client::Context;
 use serde_json::Value as Json;
 
 use super::streams::Stream;
-use crate::model::{Instance, Origin};
+use crate::model::{Instance, Labels, Origin};
 use crate::read::domain::Domain;
 
 /// Parameters whose names are kept.
@@ -47,6 +47,9 @@ impl Whose {
             |of: &Arc<Instance>| Arc::new(Origin::new(&stream.source, &stream.kind, of.clone()));
         let (host, live) = (&self.host, !context.is_archive());
         let known = self.domains.entry(domain.0).or_default();
+        if !live {
+            known.label(instance, now, || labels(context, domain));
+        }
         match known.get(instance, now, live, || all(context, domain, host)) {
             Some(known) => {
                 let of = &known.instance;
@@ -78,10 +81,7 @@ impl Whose {
 /// The instances that there are.
 fn all(context: &Context, domain: InDom, host: &Arc<str>) -> Option<Vec<(i32, Instance)>> {
     let names = context.instances(domain).ok()?;
-    // Without labels there are records still.
-    let labels = context.labels(domain).unwrap_or_default();
-    let mut labels: HashMap<i32, _> =
-        labels.into_iter().map(|(id, json)| (id.cast_signed(), parsed(&json))).collect();
+    let mut labels = labels(context, domain);
     let instances = names.into_iter().map(|(id, name)| {
         let labels = labels.remove(&id).unwrap_or_default();
         (id, Instance { name: name.into(), labels, host: host.clone() })
@@ -89,7 +89,13 @@ fn all(context: &Context, domain: InDom, host: &Arc<str>) -> Option<Vec<(i32, In
     Some(instances.collect())
 }
 
-fn parsed(json: &str) -> std::collections::BTreeMap<Box<str>, Box<str>> {
+/// Labels by instance. Without any there are records still.
+fn labels(context: &Context, domain: InDom) -> HashMap<i32, Labels> {
+    let labels = context.labels(domain).unwrap_or_default();
+    labels.into_iter().map(|(id, json)| (id.cast_signed(), parsed(&json))).collect()
+}
+
+fn parsed(json: &str) -> Labels {
     let Ok(Json::Object(all)) = serde_json::from_str(json) else { return Default::default() };
     let texts = all.into_iter().map(|(name, value)| match value {
         Json::String(text) => (name.into(), text.into()),
