@@ -133,11 +133,25 @@ class Vector:
 
     def __init__(self, url):
         self.url = url + "/pmapi"
-        self.context = get(self.url + "/context", hostspec="local:", polltimeout=60)["context"]
         self.derived, self.samples, self.meta, self.names = {}, {}, {}, {}
+        self.begin()
+
+    def begin(self):
+        """A context, with all derived metrics in it."""
+        self.context = get(self.url + "/context", hostspec="local:", polltimeout=60)["context"]
+        for expr, name in self.derived.items():
+            made = get(self.url + "/derive", context=self.context, name=name, expr=expr)
+            assert made["success"], made
 
     def ask(self, what, **params):
-        """A request in the context."""
+        """A request in the context, in another one where pmproxy has ended it, as grafana-pcp does. On a busy machine requests
+        wait for its four threads, behind scrapes too, and a context ends that is not used for its time meanwhile."""
+        try:
+            return get(f"{self.url}/{what}", context=self.context, **params)
+        except RuntimeError as error:
+            if "unknown context identifier" not in str(error):
+                raise
+        self.begin()
         return get(f"{self.url}/{what}", context=self.context, **params)
 
     def choices(self, metric):
@@ -150,9 +164,10 @@ class Vector:
         if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z][a-zA-Z0-9_]+)*", expr):
             return expr
         if expr not in self.derived:
-            self.derived[expr] = f"derived_{len(self.derived)}"
-            made = self.ask("derive", name=self.derived[expr], expr=expr)
+            name = f"derived_{len(self.derived)}"
+            made = self.ask("derive", name=name, expr=expr)
             assert made["success"], made
+            self.derived[expr] = name
         return self.derived[expr]
 
     def poll(self, exprs, times, pause=1.0):
