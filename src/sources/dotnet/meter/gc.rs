@@ -101,6 +101,13 @@ pub(super) struct Known {
     pub(super) gc: Option<Gc>,
 }
 
+impl Known {
+    pub(super) const fn is_nothing(&self) -> bool {
+        let Self { pause, end, survivors, gc } = self;
+        pause.is_none() && end.is_none() && survivors.is_none() && gc.is_none()
+    }
+}
+
 /// Collections and pauses of one stream of which not all events have come.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
@@ -143,12 +150,10 @@ impl Collections {
         Some(time.saturating_sub(pause.began))
     }
 
-    /// All threads run again.
-    pub(super) fn restarted(&mut self, time: u64, thread: u64) -> Known {
-        let Some(at) = self.pauses.iter().position(|pause| pause.thread == thread) else {
-            return Known::default();
-        };
-        let mut pause = self.pauses.remove(at);
+    /// All threads run again. Returns the length of the pause.
+    pub(super) fn restarted(&mut self, time: u64, thread: u64, known: &mut Known) -> Option<u64> {
+        let at = self.pauses.iter().position(|pause| pause.thread == thread)?;
+        let mut pause = taken(&mut self.pauses, at)?;
         pause.ended = time.max(pause.began);
         let mut last: Option<&mut Collection> = None;
         for of in &mut self.open {
@@ -173,15 +178,17 @@ impl Collections {
         }
         self.latest = self.latest.max(pause.ended);
         self.ended.push_back(pause);
-        Known { pause: Some(pause.length()), gc: self.complete(), ..Known::default() }
+        known.pause = Some(pause.length());
+        self.complete(known);
+        known.pause
     }
 
     /// A collection begins.
-    pub(super) fn start(&mut self, time: u64, start: Start) -> Known {
+    pub(super) fn start(&mut self, time: u64, start: Start, known: &mut Known) {
         let Start { number, generation, reason, kind } = start;
-        let oldest = self.room();
+        self.room(known);
         let at = self.at(number);
-        let Some(of) = self.open.get_mut(at) else { return Known::default() };
+        let Some(of) = self.open.get_mut(at) else { return };
         of.began = Some(time);
         of.gc = Gc { generation, reason, kind, ..of.gc };
         // Most begin when all pauses before have ended.
@@ -197,21 +204,27 @@ impl Collections {
                 of.gc.pause = Some(of.gc.pause.unwrap_or_default().saturating_add(pause.length()));
             }
         }
-        self.progress(at, oldest)
+        self.progress(at, known);
     }
 
     /// A collection ends.
-    pub(super) fn end(&mut self, time: u64, thread: u64, number: u32) -> Known {
+    pub(super) fn end(&mut self, time: u64, thread: u64, number: u32, known: &mut Known) {
         self.has_ends = true;
-        let oldest = self.room();
+        self.room(known);
         let at = self.at(number);
-        let Some(of) = self.open.get_mut(at) else { return Known::default() };
+        let Some(of) = self.open.get_mut(at) else { return };
         of.ended = Some((time, thread));
-        self.progress(at, oldest)
+        self.progress(at, known);
     }
 
     /// Statistics of the heap after the collection that ended on this thread: sizes and survivors.
-    pub(super) fn statistics(&mut self, thread: u64, sizes: [u64; 5], promoted: [u64; 5]) -> Known {
+    pub(super) fn statistics(
+        &mut self,
+        thread: u64,
+        sizes: [u64; 5],
+        promoted: [u64; 5],
+        known: &mut Known,
+    ) {
         self.has_statistics = true;
         let after = sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
         let before = self.size.replace(after);
@@ -219,13 +232,13 @@ impl Collections {
             of.statistics.is_none() && of.ended.is_some_and(|(_, on)| on == thread)
         };
         let Some(at) = self.open.iter().rposition(waits) else {
-            let survivors = (!self.has_ends).then_some(promoted);
-            return Known { survivors, ..Known::default() };
+            known.survivors = (!self.has_ends).then_some(promoted);
+            return;
         };
-        let Some(of) = self.open.get_mut(at) else { return Known::default() };
+        let Some(of) = self.open.get_mut(at) else { return };
         of.statistics = Some((sizes, promoted));
         of.gc.heap = Some(HeapChange { before, after, promoted: 0 });
-        self.progress(at, None)
+        self.progress(at, known);
     }
 
     /// The place of a collection by its number.
@@ -238,20 +251,21 @@ impl Collections {
         })
     }
 
-    /// Makes room for a collection: the oldest is returned if its end is known.
-    fn room(&mut self) -> Option<Gc> {
+    /// Makes room for a collection: the oldest is all that will be known of it if its end is.
+    fn room(&mut self, known: &mut Known) {
         if self.open.len() < OPEN_COLLECTIONS {
-            return None;
+            return;
         }
         let oldest = self.open.remove(0);
-        (oldest.began.is_some() && oldest.ended.is_some()).then(|| oldest.all())
+        if oldest.began.is_some() && oldest.ended.is_some() {
+            known.gc = Some(oldest.all());
+        }
     }
 
-    /// Counts what is known of a collection now. `oldest`: one that had to make room.
-    fn progress(&mut self, at: usize, oldest: Option<Gc>) -> Known {
-        let mut known = Known { gc: oldest, ..Known::default() };
-        let Some(of) = self.open.get_mut(at) else { return known };
-        let Some(began) = of.began else { return known };
+    /// Counts what is known of a collection now.
+    fn progress(&mut self, at: usize, known: &mut Known) {
+        let Some(of) = self.open.get_mut(at) else { return };
+        let Some(began) = of.began else { return };
         if let Some((ended, _)) = of.ended
             && !std::mem::replace(&mut of.counted.0, true)
         {
@@ -268,14 +282,11 @@ impl Collections {
             }
             known.survivors = Some(survivors);
         }
-        if let Some(gc) = self.complete() {
-            known.gc = oldest.or(Some(gc));
-        }
-        known
+        self.complete(known);
     }
 
-    /// A collection of which nothing more will come.
-    fn complete(&mut self) -> Option<Gc> {
+    /// A collection of which nothing more will come. One that had to make room comes first.
+    fn complete(&mut self, known: &mut Known) {
         // A background collection may end within the pause that it began in: if no other one began
         // in it later, which then has it, that pause is its own.
         let pausing = |of: &Collection| {
@@ -288,8 +299,11 @@ impl Collections {
                 && (of.statistics.is_some() || !self.has_statistics)
                 && (of.paused || !self.has_pauses || (of.gc.kind == BACKGROUND && !pausing(of)))
         };
-        let at = self.open.iter().position(complete)?;
-        Some(self.open.remove(at).all())
+        if let Some(at) = self.open.iter().position(complete)
+            && let Some(of) = taken(&mut self.open, at)
+        {
+            known.gc = known.gc.or_else(|| Some(of.all()));
+        }
     }
 
     /// Another stream begins.
@@ -303,6 +317,14 @@ impl Collections {
         self.pauses.shrink_to_fit();
         self.open.shrink_to_fit();
     }
+}
+
+/// Takes an element out; those behind it keep their order. [`Vec::remove`] copies large ones twice.
+fn taken<T: Copy>(list: &mut Vec<T>, at: usize) -> Option<T> {
+    let element = list.get(at).copied()?;
+    list.copy_within(at + 1.., at);
+    list.pop();
+    Some(element)
 }
 
 /// Survivors of the generations that the collection collected. Those of the others are of earlier

@@ -117,18 +117,22 @@ impl Sums {
                 None
             }
             Decoded::MethodLoad { .. } => self.pairs.loaded(at, event, system, peer),
-            _ => {
+            Decoded::SuspendBegin { .. }
+            | Decoded::SuspendEnd { .. }
+            | Decoded::RestartEnd { .. }
+            | Decoded::GcStart { .. }
+            | Decoded::GcEnd { .. }
+            | Decoded::HeapStats { .. } => {
                 let mut known = Known::default();
-                if self.collection(at, event, &mut known, system, peer) {
-                    self.known(&known, system, peer)
-                } else {
-                    self.rare(event, system, peer)
-                }
+                self.collection(at, event, &mut known, system, peer);
+                // Most events make nothing known.
+                if known.is_nothing() { None } else { self.known(&known, system, peer) }
             }
+            _ => self.rare(event, system, peer),
         }
     }
 
-    /// Events of collections and pauses, and what they make known; `false`: the event is another one.
+    /// Events of collections and pauses, and what they make known.
     fn collection(
         &mut self,
         at: &At<'_>,
@@ -136,7 +140,7 @@ impl Sums {
         known: &mut Known,
         system: &mut System,
         peer: &mut Peer,
-    ) -> bool {
+    ) {
         let thread = at.capture_thread;
         match *event {
             Decoded::SuspendBegin { reason, .. } => {
@@ -147,8 +151,7 @@ impl Sums {
                 add(m::SUSPENSION, suspension.unwrap_or_default(), peer);
             }
             Decoded::RestartEnd { .. } => {
-                *known = self.collections.restarted(at.time, thread);
-                if let Some(pause) = known.pause {
+                if let Some(pause) = self.collections.restarted(at.time, thread, known) {
                     let since = self.restarted.replace(at.time);
                     if let Some(share) = since.and_then(|since| share(pause, at.time, since)) {
                         system.without_counters(m::TIME_IN_GC, share, peer);
@@ -167,9 +170,9 @@ impl Sums {
                     key.push_str(gc_reason(reason));
                 });
                 let start = Start { number: count, generation: depth, reason, kind };
-                *known = self.collections.start(at.time, start);
+                self.collections.start(at.time, start, known);
             }
-            Decoded::GcEnd { count, .. } => *known = self.collections.end(at.time, thread, count),
+            Decoded::GcEnd { count, .. } => self.collections.end(at.time, thread, count, known),
             Decoded::HeapStats {
                 size0,
                 promoted0,
@@ -192,11 +195,10 @@ impl Sums {
                 peer.set(m::HANDLES, u64::from(handles));
                 peer.set(m::FINALIZATION, finalization_count);
                 let promoted = [promoted0, promoted1, promoted2, promoted3, promoted4];
-                *known = self.collections.statistics(thread, sizes, promoted);
+                self.collections.statistics(thread, sizes, promoted, known);
             }
-            _ => return false,
+            _ => {}
         }
-        true
     }
 
     /// Counts what a collection's event made known.

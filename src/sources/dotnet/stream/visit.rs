@@ -134,12 +134,13 @@ impl Visit<'_> {
                     method: frames.filter(|_| ends_wait).and_then(|of| of.waiting(stack)),
                 };
                 if let Some(occurrence) = meter.clr(&at, decoded, self.peer) {
-                    at.stamp = self.state.clock.stamp(event.time);
-                    if let Occurrence::Gc(gc) = &occurrence {
-                        // It is complete with any of its events, in any order of threads.
-                        let since = i128::from(at.time) - i128::from(gc.ended);
-                        at.stamp = Stamp::from_nanos(at.stamp.as_nanos() - since);
-                    }
+                    // A collection is complete with any of its events, in any order of threads.
+                    let since = match &occurrence {
+                        Occurrence::Gc(gc) => at.time.wrapping_sub(gc.ended).cast_signed(),
+                        _ => 0,
+                    };
+                    let wall = self.state.clock.wall(event.time);
+                    at.stamp = stamp(wall.wrapping_sub(since));
                     let origin = Origin { stack, activity, related };
                     let mut named = Named { frames, beside: &mut **lookup };
                     records.occurrence(&at, &origin, &occurrence, &mut named, self.peer);
@@ -243,25 +244,36 @@ impl Clock {
         u64::try_from(nanos).unwrap_or(u64::MAX)
     }
 
-    /// Wall clock of an event.
+    /// Wall clock of an event in ns since 1970.
     #[inline]
-    pub(super) fn stamp(&self, ticks: u64) -> Stamp {
+    fn wall(&self, ticks: u64) -> i64 {
         // Wrapping: negative before the base.
-        let nanos = if self.shared {
+        if self.shared {
             self.offset.wrapping_add_unsigned(ticks)
         } else {
             self.base.0.wrapping_add_unsigned(self.nanos(ticks).wrapping_sub(self.base.1))
-        };
-        let second = SECOND.cast_signed();
-        Stamp {
-            sec: nanos.div_euclid(second),
-            nsec: u32::try_from(nanos.rem_euclid(second)).unwrap_or_default(),
         }
+    }
+
+    /// Wall clock of an event.
+    #[inline]
+    pub(super) fn stamp(&self, ticks: u64) -> Stamp {
+        stamp(self.wall(ticks))
     }
 
     /// Time since an event, in ns; `None` if its clock is another one.
     pub(super) const fn age(&self, ticks: u64) -> Option<u64> {
         if self.shared { Some(self.ticks.saturating_sub(ticks)) } else { None }
+    }
+}
+
+/// The time that is so many ns after 1970.
+#[inline]
+fn stamp(nanos: i64) -> Stamp {
+    let second = SECOND.cast_signed();
+    Stamp {
+        sec: nanos.div_euclid(second),
+        nsec: u32::try_from(nanos.rem_euclid(second)).unwrap_or_default(),
     }
 }
 

@@ -1,6 +1,53 @@
+use std::ops::{Deref, DerefMut};
+
 use crate::model::HeapSize;
 use crate::sources::dotnet::limits::{OPEN_COLLECTIONS, OPEN_PAUSES};
-use crate::sources::dotnet::meter::gc::{Collections, End, Start};
+use crate::sources::dotnet::meter::gc::{Collections, End, Known, Start};
+
+/// Collections of which each event returns what it makes known.
+#[derive(Default)]
+struct Told(Collections);
+
+impl Deref for Told {
+    type Target = Collections;
+
+    fn deref(&self) -> &Collections {
+        &self.0
+    }
+}
+
+impl DerefMut for Told {
+    fn deref_mut(&mut self) -> &mut Collections {
+        &mut self.0
+    }
+}
+
+impl Told {
+    fn start(&mut self, time: u64, start: Start) -> Known {
+        let mut known = Known::default();
+        self.0.start(time, start, &mut known);
+        known
+    }
+
+    fn end(&mut self, time: u64, thread: u64, number: u32) -> Known {
+        let mut known = Known::default();
+        self.0.end(time, thread, number, &mut known);
+        known
+    }
+
+    fn statistics(&mut self, thread: u64, sizes: [u64; 5], promoted: [u64; 5]) -> Known {
+        let mut known = Known::default();
+        self.0.statistics(thread, sizes, promoted, &mut known);
+        known
+    }
+
+    fn restarted(&mut self, time: u64, thread: u64) -> Known {
+        let mut known = Known::default();
+        let pause = self.0.restarted(time, thread, &mut known);
+        assert_eq!(known.pause, pause);
+        known
+    }
+}
 
 const fn start(number: u32, generation: u32, kind: u32) -> Start {
     Start { number, generation, reason: 0, kind }
@@ -10,7 +57,7 @@ const PROMOTED: [u64; 5] = [1, 2, 4, 8, 16];
 
 #[test]
 fn a_collection_ends_with_its_pause() {
-    let mut c = Collections::default();
+    let mut c = Told::default();
     c.suspend(100, 1, 1);
     assert_eq!(c.suspended(110, 1), Some(10));
     assert_eq!(c.suspended(111, 1), None);
@@ -29,7 +76,7 @@ fn a_collection_ends_with_its_pause() {
 /// A background collection 2 of thread 9 beside 3 of thread 1, in any order of the threads.
 #[test]
 fn threads_may_come_in_any_order() {
-    type Part = fn(&mut Collections) -> Vec<u32>;
+    type Part = fn(&mut Told) -> Vec<u32>;
     let one: Part = |c| {
         c.suspend(100, 1, 1);
         let mut all = vec![c.start(110, start(2, 2, 1)), c.start(120, start(3, 1, 0))];
@@ -42,9 +89,9 @@ fn threads_may_come_in_any_order() {
         all.push(c.statistics(9, [1; 5], PROMOTED));
         all.into_iter().filter_map(|known| known.gc).map(|gc| gc.number).collect()
     };
-    let mut c = Collections::default();
+    let mut c = Told::default();
     assert_eq!((one(&mut c), nine(&mut c)), (vec![3], vec![2]));
-    let mut c = Collections::default();
+    let mut c = Told::default();
     assert!(nine(&mut c).is_empty());
     let known = c.start(110, start(2, 2, 1));
     let gc = known.gc.expect("a collection");
@@ -56,7 +103,7 @@ fn threads_may_come_in_any_order() {
 /// Collection 8 of the capture mixed-9 of another machine: the longest pause of all.
 #[test]
 fn a_background_collection_that_ends_in_its_pause_has_that_pause() {
-    let mut c = Collections::default();
+    let mut c = Told::default();
     c.suspend(1_770_599, 1, 1);
     assert_eq!(c.start(1_770_689, start(8, 2, 1)).gc, None);
     assert_eq!(c.end(1_801_887, 9, 8).gc, None);
@@ -82,7 +129,7 @@ fn a_background_collection_that_ends_in_its_pause_has_that_pause() {
 /// With several heaps, one thread suspends and another collects.
 #[test]
 fn a_pause_of_another_thread_counts() {
-    let mut c = Collections::default();
+    let mut c = Told::default();
     c.suspend(100, 1, 1);
     assert_eq!(c.start(110, start(1, 0, 0)).gc, None);
     assert_eq!(c.end(120, 2, 1).gc, None);
@@ -97,7 +144,7 @@ fn a_pause_of_another_thread_counts() {
 
 #[test]
 fn streams_of_starts_or_pauses_alone_are_bounded() {
-    let mut c = Collections::default();
+    let mut c = Told::default();
     for n in 0..1000 {
         assert_eq!(c.start(n, start(u32::try_from(n).unwrap(), 0, 0)).gc, None);
         c.suspend(n, n, 1);
