@@ -9,7 +9,6 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
 
 use pcp_sys as sys;
 
@@ -265,9 +264,9 @@ impl<H: Handler> Pmda<H> {
         unsafe { BorrowedFd::borrow_raw(fd) }
     }
 
-    /// Answers one request; `false` after pmcd has closed the connection. `started`: the thread time
-    /// before it was waited for.
-    pub(crate) fn answer(&mut self, started: Duration) -> bool {
+    /// Answers one request; `false` after pmcd has closed the connection.
+    pub(crate) fn answer(&mut self) -> bool {
+        let started = process::thread_time();
         hosted::with(|hosted| hosted.allowance = Allowance::begin(started));
         // SAFETY: dispatch is connected; callbacks do not unwind.
         let sts = unsafe { sys::__pmdaMainPDU(&raw mut *self.agent.dispatch) };

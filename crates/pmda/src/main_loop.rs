@@ -7,7 +7,6 @@ use rustix::io::Errno;
 
 use crate::agent::Pmda;
 use crate::handler::Handler;
-use crate::process;
 use crate::wake::Wake;
 
 /// Longest time between two turns.
@@ -20,8 +19,6 @@ impl<H: Handler> Pmda<H> {
         let timeout = Timespec { tv_sec: 1, tv_nsec: 0 };
         let mut turned = Instant::now();
         loop {
-            // Now, since a client waits for whatever is done behind poll.
-            let started = process::thread_time();
             let (from_pmcd, woken) = {
                 let pmcd = self.fd();
                 let mut fds = [
@@ -38,7 +35,7 @@ impl<H: Handler> Pmda<H> {
                 wake.clear();
             }
             self.update();
-            if from_pmcd && !self.answer(started) {
+            if from_pmcd && !self.answer() {
                 return log::info!("pmcd has closed the connection");
             }
             if woken || turned.elapsed() >= TURN {
