@@ -144,8 +144,8 @@ class Vector:
             assert made["success"], made
 
     def ask(self, what, **params):
-        """A request in the context, in another one where pmproxy has ended it, as grafana-pcp does. On a busy machine requests
-        wait for its four threads, behind scrapes too, and a context ends that is not used for its time meanwhile."""
+        """A request in the context; in a new one if pmproxy has ended it, as grafana-pcp does. On a busy machine requests wait
+        for one of pmproxy's four threads, behind scrapes too, and meanwhile the polltimeout of their context may pass."""
         try:
             return get(f"{self.url}/{what}", context=self.context, **params)
         except RuntimeError as error:
