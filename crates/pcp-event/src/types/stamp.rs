@@ -25,7 +25,17 @@ pub struct Stamp {
 impl Stamp {
     /// From nanoseconds since the epoch.
     #[must_use]
+    #[inline]
     pub const fn from_nanos(ns: i128) -> Self {
+        // Until the year 2262, without a division of 128 bits.
+        #[expect(clippy::cast_possible_truncation, reason = "compared with the whole")]
+        let short = ns as i64;
+        if short as i128 == ns {
+            #[expect(clippy::cast_possible_truncation, reason = "rem_euclid is within 0..10^9")]
+            #[allow(clippy::cast_sign_loss, reason = "as above; not every clippy sees it")]
+            let nsec = short.rem_euclid(1_000_000_000) as u32;
+            return Self { sec: short.div_euclid(1_000_000_000), nsec };
+        }
         #[expect(
             clippy::cast_possible_truncation,
             reason = "an i128 of nanoseconds from 64-bit inputs"
@@ -85,8 +95,10 @@ mod tests {
 
     #[test]
     fn nanos_round_trip_on_both_sides_of_1970() {
-        for ns in [0, 1, -1, 999_999_999, 1_000_000_000, -1_000_000_001, 1_795_000_000_123_456_789]
-        {
+        let (first, last) = (i128::from(i64::MIN), i128::from(i64::MAX));
+        let near =
+            [0, 1, -1, 999_999_999, 1_000_000_000, -1_000_000_001, 1_795_000_000_123_456_789];
+        for ns in near.into_iter().chain([first - 1, first, last, last + 1, first * 1000]) {
             assert_eq!(Stamp::from_nanos(ns).as_nanos(), ns);
         }
     }

@@ -140,7 +140,7 @@ impl Visit<'_> {
                         _ => 0,
                     };
                     let wall = self.state.clock.wall(event.time);
-                    at.stamp = stamp(wall.wrapping_sub(since));
+                    at.stamp = Stamp::from_nanos(wall.wrapping_sub(since).into());
                     let origin = Origin { stack, activity, related };
                     let mut named = Named { frames, beside: &mut **lookup };
                     records.occurrence(&at, &origin, &occurrence, &mut named, self.peer);
@@ -258,22 +258,12 @@ impl Clock {
     /// Wall clock of an event.
     #[inline]
     pub(super) fn stamp(&self, ticks: u64) -> Stamp {
-        stamp(self.wall(ticks))
+        Stamp::from_nanos(self.wall(ticks).into())
     }
 
     /// Time since an event, in ns; `None` if its clock is another one.
     pub(super) const fn age(&self, ticks: u64) -> Option<u64> {
         if self.shared { Some(self.ticks.saturating_sub(ticks)) } else { None }
-    }
-}
-
-/// The time that is so many ns after 1970.
-#[inline]
-fn stamp(nanos: i64) -> Stamp {
-    let second = SECOND.cast_signed();
-    Stamp {
-        sec: nanos.div_euclid(second),
-        nsec: u32::try_from(nanos.rem_euclid(second)).unwrap_or_default(),
     }
 }
 

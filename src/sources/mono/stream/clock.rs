@@ -96,11 +96,7 @@ impl Clock {
 
     /// Wall clock of an event.
     pub(super) fn stamp(&self, time: u64) -> Stamp {
-        let nanos = self.offset.wrapping_add_unsigned(time);
-        Stamp {
-            sec: nanos.div_euclid(SECOND),
-            nsec: u32::try_from(nanos.rem_euclid(SECOND)).unwrap_or_default(),
-        }
+        Stamp::from_nanos(self.offset.wrapping_add_unsigned(time).into())
     }
 
     /// Time of an event in steps of 100 ns: of the wall clock as agents count them, or of another
