@@ -101,13 +101,6 @@ pub(super) struct Known {
     pub(super) gc: Option<Gc>,
 }
 
-impl Known {
-    pub(super) const fn is_nothing(&self) -> bool {
-        let Self { pause, end, survivors, gc } = self;
-        pause.is_none() && end.is_none() && survivors.is_none() && gc.is_none()
-    }
-}
-
 /// Collections and pauses of one stream of which not all events have come.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
@@ -150,10 +143,10 @@ impl Collections {
         Some(time.saturating_sub(pause.began))
     }
 
-    /// All threads run again. Returns the length of the pause.
-    pub(super) fn restarted(&mut self, time: u64, thread: u64, known: &mut Known) -> Option<u64> {
-        let at = self.pauses.iter().position(|pause| pause.thread == thread)?;
-        let mut pause = taken(&mut self.pauses, at)?;
+    /// All threads run again.
+    pub(super) fn restarted(&mut self, time: u64, thread: u64, known: &mut Known) {
+        let Some(at) = self.pauses.iter().position(|pause| pause.thread == thread) else { return };
+        let Some(mut pause) = taken(&mut self.pauses, at) else { return };
         pause.ended = time.max(pause.began);
         let mut last: Option<&mut Collection> = None;
         for of in &mut self.open {
@@ -180,7 +173,6 @@ impl Collections {
         self.ended.push_back(pause);
         known.pause = Some(pause.length());
         self.complete(known);
-        known.pause
     }
 
     /// A collection begins.
@@ -319,7 +311,8 @@ impl Collections {
     }
 }
 
-/// Takes an element out; those behind it keep their order. [`Vec::remove`] copies large ones twice.
+/// Takes an element out; those behind it keep their order. Elements are large, and [`Vec::remove`] is a call that copies
+/// them: with it an event of a mixed stream needs two instructions more.
 fn taken<T: Copy>(list: &mut Vec<T>, at: usize) -> Option<T> {
     let element = list.get(at).copied()?;
     list.copy_within(at + 1.., at);

@@ -117,31 +117,20 @@ impl Sums {
                 None
             }
             Decoded::MethodLoad { .. } => self.pairs.loaded(at, event, system, peer),
-            Decoded::SuspendBegin { .. }
-            | Decoded::SuspendEnd { .. }
-            | Decoded::RestartEnd { .. }
-            | Decoded::GcStart { .. }
-            | Decoded::GcEnd { .. }
-            | Decoded::HeapStats { .. } => {
-                let mut known = Known::default();
-                self.collection(at, event, &mut known, system, peer);
-                // Most events make nothing known.
-                if known.is_nothing() { None } else { self.known(&known, system, peer) }
-            }
-            _ => self.rare(event, system, peer),
+            _ => self.collection(at, event, system, peer),
         }
     }
 
-    /// Events of collections and pauses, and what they make known.
-    fn collection(
+    /// Events of collections and pauses, and what they make known; others are rare.
+    fn collection<'a>(
         &mut self,
         at: &At<'_>,
-        event: &Decoded<'_>,
-        known: &mut Known,
+        event: &Decoded<'a>,
         system: &mut System,
         peer: &mut Peer,
-    ) {
+    ) -> Option<Occurrence<'a>> {
         let thread = at.capture_thread;
+        let mut known = Known::default();
         match *event {
             Decoded::SuspendBegin { reason, .. } => {
                 self.collections.suspend(at.time, thread, reason);
@@ -151,7 +140,8 @@ impl Sums {
                 add(m::SUSPENSION, suspension.unwrap_or_default(), peer);
             }
             Decoded::RestartEnd { .. } => {
-                if let Some(pause) = self.collections.restarted(at.time, thread, known) {
+                self.collections.restarted(at.time, thread, &mut known);
+                if let Some(pause) = known.pause {
                     let since = self.restarted.replace(at.time);
                     if let Some(share) = since.and_then(|since| share(pause, at.time, since)) {
                         system.without_counters(m::TIME_IN_GC, share, peer);
@@ -170,9 +160,11 @@ impl Sums {
                     key.push_str(gc_reason(reason));
                 });
                 let start = Start { number: count, generation: depth, reason, kind };
-                self.collections.start(at.time, start, known);
+                self.collections.start(at.time, start, &mut known);
             }
-            Decoded::GcEnd { count, .. } => self.collections.end(at.time, thread, count, known),
+            Decoded::GcEnd { count, .. } => {
+                self.collections.end(at.time, thread, count, &mut known);
+            }
             Decoded::HeapStats {
                 size0,
                 promoted0,
@@ -195,10 +187,11 @@ impl Sums {
                 peer.set(m::HANDLES, u64::from(handles));
                 peer.set(m::FINALIZATION, finalization_count);
                 let promoted = [promoted0, promoted1, promoted2, promoted3, promoted4];
-                self.collections.statistics(thread, sizes, promoted, known);
+                self.collections.statistics(thread, sizes, promoted, &mut known);
             }
-            _ => {}
+            _ => return self.rare(event, system, peer),
         }
+        self.known(&known, system, peer)
     }
 
     /// Counts what a collection's event made known.

@@ -43,8 +43,7 @@ impl Told {
 
     fn restarted(&mut self, time: u64, thread: u64) -> Known {
         let mut known = Known::default();
-        let pause = self.0.restarted(time, thread, &mut known);
-        assert_eq!(known.pause, pause);
+        self.0.restarted(time, thread, &mut known);
         known
     }
 }
