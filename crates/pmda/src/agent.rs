@@ -9,6 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use pcp_sys as sys;
 
@@ -264,9 +265,9 @@ impl<H: Handler> Pmda<H> {
         unsafe { BorrowedFd::borrow_raw(fd) }
     }
 
-    /// Answers one request; `false` after pmcd has closed the connection.
-    pub(crate) fn answer(&mut self) -> bool {
-        let started = process::thread_time();
+    /// Answers one request; `false` after pmcd has closed the connection. `started`: the thread time
+    /// before it was waited for, which adds the few microseconds of going to sleep.
+    pub(crate) fn answer(&mut self, started: Duration) -> bool {
         hosted::with(|hosted| hosted.allowance = Allowance::begin(started));
         // SAFETY: dispatch is connected; callbacks do not unwind.
         let sts = unsafe { sys::__pmdaMainPDU(&raw mut *self.agent.dispatch) };

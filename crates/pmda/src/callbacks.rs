@@ -11,7 +11,7 @@ use pcp_sys as sys;
 use crate::fetch::{Budget, FetchRequest, Profile};
 use crate::hosted::{with, with_handler};
 use crate::ids::{Attribute, ContextId, InDom, LabelTarget, TextTarget};
-use crate::process::{thread_time, work_time};
+use crate::process::{thread_time, work_time, work_time_with};
 use crate::store::StoreRequest;
 use crate::{cstring, labels, store};
 
@@ -71,7 +71,8 @@ unsafe extern "C" fn fetch(
         let answer = with(|hosted| {
             let handler = Rc::clone(&hosted.handler);
             let limits = handler.borrow().fetch_limits();
-            hosted.results.begin(pmids.len(), Budget::new(pmids.len(), limits, work_time));
+            let now = work_time_with(hosted.allowance.began());
+            hosted.results.begin(pmids.len(), Budget::new(pmids.len(), limits, now, work_time));
             handler.borrow_mut().fetch(&request, &mut hosted.tables, &mut hosted.results);
             // With this flag pmcd reports changed names to its clients.
             let changed = std::mem::take(&mut hosted.names_changed);

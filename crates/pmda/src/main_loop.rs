@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use crate::agent::Pmda;
 use crate::handler::Handler;
+use crate::process::thread_time;
 use crate::wake::Wake;
 
 /// Longest time between two turns.
@@ -19,6 +20,9 @@ impl<H: Handler> Pmda<H> {
         let timeout = Timespec { tv_sec: 1, tv_nsec: 0 };
         let mut turned = Instant::now();
         loop {
+            // What can be done before a request is there is not done while a client waits.
+            self.update();
+            let mut begun = thread_time();
             let (from_pmcd, woken) = {
                 let pmcd = self.fd();
                 let mut fds = [
@@ -33,9 +37,10 @@ impl<H: Handler> Pmda<H> {
             };
             if woken {
                 wake.clear();
+                self.update();
+                begun = thread_time();
             }
-            self.update();
-            if from_pmcd && !self.answer() {
+            if from_pmcd && !self.answer(begun) {
                 return log::info!("pmcd has closed the connection");
             }
             if woken || turned.elapsed() >= TURN {

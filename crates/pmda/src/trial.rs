@@ -43,7 +43,7 @@ impl<H: Handler> Trial<H> {
         &mut self.handler
     }
 
-    /// What the main loop does before a request and after a wake-up: [`Handler::update`].
+    /// What the main loop does before it waits and after a wake-up: [`Handler::update`].
     pub fn update(&mut self) {
         self.handler.update(&mut self.tables);
     }
@@ -53,8 +53,8 @@ impl<H: Handler> Trial<H> {
     pub fn fetch(&mut self, context: ContextId, pmids: &[Pmid]) -> Vec<Result<usize, Error>> {
         let ids: Vec<u32> = pmids.iter().map(|pmid| pmid.0).collect();
         let request = FetchRequest { context, pmids: &ids, profile: Profile::ALL };
-        self.results
-            .begin(ids.len(), Budget::new(ids.len(), self.handler.fetch_limits(), work_time));
+        let limits = self.handler.fetch_limits();
+        self.results.begin(ids.len(), Budget::new(ids.len(), limits, work_time(), work_time));
         self.handler.fetch(&request, &mut self.tables, &mut self.results);
         let answer = self.results.finish(0);
         let counts = (0..ids.len()).map(|place| {

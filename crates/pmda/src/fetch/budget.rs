@@ -92,8 +92,13 @@ pub struct Budget {
 
 impl Budget {
     /// A budget for an answer of `sets` value sets, whose fixed bytes are subtracted at once.
-    /// `clock` returns the time that the thread has worked.
-    pub(crate) fn new(sets: usize, limits: FetchLimits, clock: fn() -> Duration) -> Self {
+    /// `now`: the time that the thread has worked. `clock` returns it.
+    pub(crate) fn new(
+        sets: usize,
+        limits: FetchLimits,
+        now: Duration,
+        clock: fn() -> Duration,
+    ) -> Self {
         let frame = SET.saturating_mul(sets).saturating_add(PDU);
         let most = limits.bytes.min(PDU_BYTES);
         Self {
@@ -101,7 +106,7 @@ impl Budget {
             most,
             steps: limits.steps,
             look: limits.steps.saturating_sub(LOOK),
-            until: clock().saturating_add(limits.time),
+            until: now.saturating_add(limits.time),
             clock,
         }
     }
@@ -193,7 +198,7 @@ mod tests {
             let time = Duration::from_millis(time);
             let limits = FetchLimits::default().with_bytes(bytes).with_steps(steps).with_time(time);
             NOW.set(Duration::ZERO);
-            let mut b = Budget::new(3, limits, || NOW.get());
+            let mut b = Budget::new(3, limits, Duration::ZERO, || NOW.get());
             assert_eq!(b.used(), 24 + 3 * 8);
             assert!(b.pay_value(true, block_bytes(5)) && b.used() == 24 + 3 * 8 + 4 + 8 + 8);
             assert!(!b.pay(bytes) && b.pay(b.bytes()) && !b.pay(1) && b.used() == bytes);
@@ -202,13 +207,19 @@ mod tests {
             if time > Duration::ZERO {
                 assert!(b.step(steps - 1) && !b.step(1) && !b.step(0));
             }
-            let mut b = Budget::new(0, limits, || NOW.get());
+            let mut b = Budget::new(0, limits, Duration::ZERO, || NOW.get());
             NOW.set(time);
             assert!((0..=LOOK).any(|_| !b.step(1)), "the clock is looked at");
             assert_eq!(b.steps(), 0);
-            assert!(!Budget::new(usize::MAX, limits, || NOW.get()).pay(1), "no room for the frame");
+            assert!(
+                !Budget::new(usize::MAX, limits, Duration::ZERO, || NOW.get()).pay(1),
+                "no room for the frame"
+            );
         }
-        let most = Budget::new(0, FetchLimits::default().with_bytes(usize::MAX), || NOW.get());
+        let most =
+            Budget::new(0, FetchLimits::default().with_bytes(usize::MAX), Duration::ZERO, || {
+                NOW.get()
+            });
         assert_eq!(most.bytes() + 24, PDU_BYTES);
     }
 }

@@ -30,5 +30,6 @@ pub use pmproxy::is_pmproxy;
 pub(crate) use private_file::hand_over;
 pub use private_file::{create_private, open_private};
 pub(crate) use time::Allowance;
+pub(crate) use time::work_time_with;
 pub use time::{cpu_time, thread_time, work_time};
 pub use users::{effective_user, group_id, group_name, groups_of, user_id, user_name};

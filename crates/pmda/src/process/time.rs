@@ -17,8 +17,13 @@ pub fn thread_time() -> Duration {
 /// a second at most, even if the thread gets hardly any CPU. pmcd waits 5 s.
 #[must_use]
 pub fn work_time() -> Duration {
+    work_time_with(thread_time())
+}
+
+/// [`work_time`] if the CPU time of this thread is known.
+pub(crate) fn work_time_with(thread: Duration) -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    thread_time() + START.elapsed() / 10
+    thread + START.elapsed() / 10
 }
 
 /// CPU time of all threads of this process, in user mode and in the kernel.
@@ -39,7 +44,7 @@ pub fn cpu_time() -> (Duration, Duration) {
 /// The time limit of one request that calls back for each instance.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowance {
-    until: Duration,
+    began: Duration,
     calls: u32,
     over: bool,
 }
@@ -52,7 +57,12 @@ impl Allowance {
 
     /// The limit for a request that begins when the thread has worked for `now`.
     pub(crate) fn begin(now: Duration) -> Self {
-        Self { until: now + Self::TIME, calls: 0, over: false }
+        Self { began: now, calls: 0, over: false }
+    }
+
+    /// What [`begin`](Self::begin) was given.
+    pub(crate) const fn began(self) -> Duration {
+        self.began
     }
 
     /// Whether there is time for one more call. `clock` returns the time that the thread has
@@ -60,7 +70,7 @@ impl Allowance {
     pub(crate) fn next(&mut self, clock: fn() -> Duration) -> bool {
         self.calls += 1;
         if self.calls.is_multiple_of(Self::LOOK) {
-            self.over |= clock() > self.until;
+            self.over |= clock() > self.began + Self::TIME;
         }
         !self.over
     }

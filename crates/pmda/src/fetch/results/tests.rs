@@ -10,7 +10,7 @@ use crate::fetch::budget::FetchLimits;
 #[test]
 fn libpcp_reads_the_values_as_built() {
     let mut r = Results::default();
-    r.begin(4, Budget::new(4, FetchLimits::default(), || Duration::ZERO));
+    r.begin(4, Budget::new(4, FetchLimits::default(), Duration::ZERO, || Duration::ZERO));
     r.begin_set(0, Pmid(7));
     r.number(3, ValueType::U32, 42);
     r.number(4, ValueType::U32, 43);
@@ -99,7 +99,7 @@ fn libpcp_reads_the_values_as_built() {
 #[test]
 fn a_refusal_ends_with_its_set() {
     let mut r = Results::default();
-    r.begin(2, Budget::new(2, FetchLimits::default(), || Duration::ZERO));
+    r.begin(2, Budget::new(2, FetchLimits::default(), Duration::ZERO, || Duration::ZERO));
     assert!(!r.is_refused(), "before the first set");
     r.begin_set(0, Pmid(7));
     r.refuse();
@@ -163,7 +163,7 @@ proptest! {
             EventArray::new::<HighRes>(array.into_bytes()).expect("an array")
         }).collect();
         let mut r = Results::default();
-        r.begin(all.len(), Budget::new(all.len(), FetchLimits::default(), || Duration::ZERO));
+        r.begin(all.len(), Budget::new(all.len(), FetchLimits::default(), Duration::ZERO, || Duration::ZERO));
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|place| (*place as u64 + 1).wrapping_mul(shuffle | 1));
         let firsts: Vec<usize> = order.iter().copied().filter(|p| all[*p].1.is_none()).collect();
