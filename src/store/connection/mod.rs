@@ -11,7 +11,7 @@ mod totals;
 mod values;
 
 use std::cell::Cell;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
 use bound_row::BoundRow;
@@ -42,13 +42,24 @@ thread_local! {
 struct Target {
     column: u16,
     ty: ValueType,
-    param: Option<Pmid>,
+    /// See [`Target::param`].
+    param: Option<NonZeroU32>,
     /// The table whose rows have its values.
     table: Option<TableId>,
     /// This connection has sent a value for the slot.
     seen: bool,
     /// The column of the sum of all peers of the group; never the first, which is static.
     total: Option<NonZeroU16>,
+}
+
+/// Thousands of connections have some hundred each.
+const _: () = assert!(size_of::<Option<Target>>() == 12);
+
+impl Target {
+    /// The parameter of records that has its values. No PMID is 0.
+    fn param(self) -> Option<Pmid> {
+        self.param.map(|pmid| Pmid(pmid.get()))
+    }
 }
 
 /// One connection of a peer, which counts as connected until [`Connection::finish`] or, after a
@@ -191,7 +202,7 @@ impl Params for Known<'_> {
             }
             ParamId::Slot(slot) => {
                 let target = self.slots.get(slot as usize).copied().flatten()?;
-                Some((target.param?, target.ty))
+                Some((target.param()?, target.ty))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Values of static and dynamic metrics.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 
 use super::totals::growth;
 use super::{BATCH_MAX, Connection, SLOTS_MAX, Target, batch};
@@ -52,7 +52,7 @@ impl Connection {
             *place = metric.map(|m| Target {
                 column: m.column(),
                 ty: m.spec.ty,
-                param: m.spec.place.has_param().then_some(m.param),
+                param: NonZeroU32::new(m.param.0).filter(|_| m.spec.place.has_param()),
                 table: match m.spec.place {
                     Place::Rows(_, table) => Some(table),
                     _ => None,
@@ -130,7 +130,7 @@ impl Connection {
             let first = !std::mem::replace(&mut target.seen, true);
             if target.ty == ValueType::Text {
                 if let SampleValue::Value(Value::Text(text)) = value {
-                    let (column, param) = (target.column, target.param);
+                    let (column, param) = (target.column, target.param());
                     if let Some(param) = param {
                         records.text(param, text);
                     }
@@ -148,7 +148,7 @@ impl Connection {
                 {
                     grown.push((total.get(), more));
                 }
-                if let Some(param) = target.param {
+                if let Some(param) = target.param() {
                     records.number(param, target.ty, bits);
                 }
                 Some(bits)

@@ -20,6 +20,7 @@ pub(super) use readers::duration;
 
 use super::control_queue::ControlQueue;
 use super::dynamic_metric::DynamicMetric;
+use super::held::ById;
 use super::limits::Limits;
 use super::peer::{Peer, Turn};
 use super::rows::{Row, Rows};
@@ -87,6 +88,8 @@ pub struct Store {
     /// The limits have patterns for texts.
     redacts: AtomicBool,
     tables: Vec<Mutex<Table>>,
+    /// The dynamic metrics of each source.
+    metrics_by_id: Vec<Arc<ById>>,
     rows: Vec<Vec<Mutex<Rows>>>,
     control_queues: Vec<Arc<ControlQueue>>,
     /// The memory charge of names, descriptions and rows.
@@ -152,6 +155,7 @@ impl Store {
                     tables.map(|t| Mutex::new(Rows::new(s.row_layout(t)))).collect()
                 })
                 .collect(),
+            metrics_by_id: sources().map(|_| Arc::default()).collect(),
             control_queues: sources().map(|_| Arc::default()).collect(),
             catalogue,
             pending: Mutex::default(),

@@ -28,8 +28,9 @@ impl Store {
         spec: &MetricSpec,
         held: &mut Held,
     ) -> Option<Arc<DynamicMetric>> {
+        let of = self.metrics_by_id.get(source.index())?;
         let (metric, new) = self.defined_of(source, spec, Some(held.brought()))?;
-        held.add(&metric, new);
+        held.add(&metric, new, of);
         Some(metric)
     }
 
@@ -231,6 +232,7 @@ impl Store {
         let metric =
             Arc::new(DynamicMetric::new(source, id, spec, pmids, Arc::clone(&table.freed)));
         table.by_key.insert(key, Arc::clone(&metric));
+        self.metrics_by_id.get(source.index())?.insert(&metric);
         if self.is_total(source, &metric.spec) {
             table.totals += 1;
         } else {
