@@ -75,6 +75,7 @@ pub(super) struct Connection {
     slots: Vec<Option<Target>>,
     /// Records and samples by kind, until the session's call ends.
     events: Vec<Batch>,
+    /// By table, as far as one has slots.
     rows: Vec<Vec<Option<BoundRow>>>,
     /// The row that this connection has made its peer a member of.
     member: Option<Arc<Row>>,
@@ -109,7 +110,7 @@ impl Connection {
             peer: None,
             slots: Vec::new(),
             events: Vec::new(),
-            rows: table.tables.iter().map(|_| Vec::new()).collect(),
+            rows: Vec::new(),
             table,
             member: None,
             served: None,

@@ -11,9 +11,13 @@ impl Connection {
         let slot = slot as usize;
         let key = key.map(visible);
         let key = key.as_deref();
-        let Some(rows) = self.rows.get_mut(table.index()).filter(|_| slot < SLOTS_MAX) else {
+        if slot >= SLOTS_MAX || table.index() >= self.table.tables.len() {
             return;
-        };
+        }
+        if self.rows.len() <= table.index() {
+            self.rows.resize_with(table.index() + 1, Vec::new);
+        }
+        let Some(rows) = self.rows.get_mut(table.index()) else { return };
         if rows.len() <= slot {
             // Grows by a quarter instead of doubling: there are many tables of few rows.
             rows.reserve_exact((slot + 1 - rows.len()).max(rows.len() / 4));
