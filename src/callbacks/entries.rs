@@ -135,8 +135,13 @@ impl Entries {
         &self.rows
     }
 
+    /// The position of a metric in [`rows`](Self::rows).
+    pub(super) fn position(&self, pmid: u32) -> Option<usize> {
+        self.by_pmid.get(&pmid).copied()
+    }
+
     pub(super) fn by_pmid(&self, pmid: u32) -> Option<&Row> {
-        self.rows.get(*self.by_pmid.get(&pmid)?)
+        self.rows.get(self.position(pmid)?)
     }
 
     /// The dynamic metric with a key, if a leaf is made of it.

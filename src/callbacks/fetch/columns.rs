@@ -125,9 +125,16 @@ impl Columns {
             results.begin_set(column.place, column.pmid);
             if done {
                 let values = values.get(n * room..).unwrap_or_default();
-                let all = instances.iter().zip(&*has).zip(values);
-                let of_peers = all.filter(|((_, bits), _)| *bits >> n & 1 == 1);
-                results.numbers(column.ty, of_peers.map(|((inst, _), value)| (*inst, *value)));
+                let has_it = |bits: u64| bits >> n & 1 == 1;
+                if let ([inst], [bits], [value, ..]) = (&**instances, &**has, values) {
+                    if has_it(*bits) {
+                        results.number(*inst, column.ty, *value);
+                    }
+                } else {
+                    let all = instances.iter().zip(&*has).zip(values);
+                    let of_peers = all.filter(|((_, bits), _)| has_it(**bits));
+                    results.numbers(column.ty, of_peers.map(|((inst, _), value)| (*inst, *value)));
+                }
             } else {
                 results.refuse();
             }

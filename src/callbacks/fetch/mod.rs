@@ -63,8 +63,8 @@ impl Fetch<'_> {
         let mut delivered = scope.wants.is_empty();
         // Metrics that no client has fetched before.
         let mut seen = 0;
-        for (class, place) in &order {
-            let row = entries.by_pmid(pmid_at(*place).0);
+        for (class, place, at) in &order {
+            let row = at.and_then(|at| entries.rows().get(at));
             seen += u64::from(row.is_some_and(|r| r.dynamic.as_ref().is_some_and(|m| m.seen())));
             if row.is_some_and(|row| columns.add(*place, row, &world)) {
                 continue;

@@ -18,6 +18,9 @@ use crate::store::{LogThrottle, Store};
 /// After an answer of more bytes its memory is freed instead of reused.
 const LARGE_BYTES: usize = 2 << 20;
 
+/// Among as many PMIDs one is found faster by a look at each than by its hash.
+const FEW: usize = 32;
+
 /// Kinds of value sets in the order in which they are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
@@ -59,9 +62,9 @@ pub(in crate::callbacks) struct FetchScope {
     pub(super) stale: Duration,
     pub(super) context: ContextId,
     pub(super) max_records: usize,
-    /// Positions in the PDU in the order of answering, without repeated PMIDs.
-    pub(super) order: Vec<(Class, usize)>,
-    /// The first position of each PMID; then repeated positions with their first.
+    /// Positions in the PDU in the order of answering, without repeated PMIDs, and those of their rows.
+    pub(super) order: Vec<(Class, usize, Option<usize>)>,
+    /// The first position of each PMID if they are many; then repeated positions with their first.
     firsts: HashMap<u32, usize, RandomState>,
     pub(super) again: Vec<(usize, usize)>,
     /// The requested arrays by stream kind.
@@ -95,13 +98,18 @@ impl FetchScope {
         (self.now, self.stale, self.hidden) = (now, limits.stale, hidden);
         (self.context, self.max_records) = (request.context, limits.max_records);
         for (place, pmid) in request.pmids.iter().enumerate() {
-            let first = *self.firsts.entry(*pmid).or_insert(place);
+            let first = if request.pmids.len() <= FEW {
+                request.pmids.iter().position(|first| first == pmid).unwrap_or(place)
+            } else {
+                *self.firsts.entry(*pmid).or_insert(place)
+            };
             if first != place {
                 self.again.push((place, first));
                 continue;
             }
-            let row = world.entries.by_pmid(*pmid);
-            self.order.push((row.map_or(Class::Numbers, Class::of), place));
+            let at = world.entries.position(*pmid);
+            let row = at.and_then(|at| world.entries.rows().get(at));
+            self.order.push((row.map_or(Class::Numbers, Class::of), place, at));
             let Some(row) = row.filter(|_| !web) else { continue };
             if let (ValueSource::Event(kind, leaf), Some(source)) = (row.value, row.source) {
                 let want = Resolutions {
@@ -114,7 +122,7 @@ impl FetchScope {
                 }
             }
         }
-        self.order.sort_by_key(|(class, _)| *class);
+        self.order.sort_by_key(|(class, ..)| *class);
     }
 
     /// Whether this client may not see a metric: records and tables of some sources.

@@ -260,15 +260,23 @@ impl Results {
 
     /// Adds a 32-bit or 64-bit number, whose bits are the low ones of `bits`.
     pub fn number(&mut self, inst: u32, ty: ValueType, bits: u64) {
-        self.numbers(ty, std::iter::once((inst, bits)));
+        let (wide, format, bytes) = layout(ty);
+        if !self.room(format, bytes) {
+            return;
+        }
+        if !wide {
+            return self.push(inst, in_place(bits));
+        }
+        let (value, block) = (self.sets.len(), self.blocks.len());
+        self.push(inst, NOWHERE);
+        self.blocks.extend(number_block(block_header(12, ty), bits));
+        self.link(Link { value, block, count: 1, words: NUMBER_WORDS });
     }
 
     /// Adds numbers of one type by instance, all or none.
     pub fn numbers(&mut self, ty: ValueType, numbers: impl Iterator<Item = (u32, u64)> + Clone) {
         let count = numbers.clone().count();
-        let wide = !matches!(ty, ValueType::I32 | ValueType::U32 | ValueType::F32);
-        let (format, bytes) =
-            if wide { (sys::PM_VAL_SPTR, NUMBER_BYTES) } else { (sys::PM_VAL_INSITU, VALUE) };
+        let (wide, format, bytes) = layout(ty);
         if count == 0 || !self.room(format, count.saturating_mul(bytes)) {
             return;
         }
@@ -277,9 +285,7 @@ impl Results {
         let (sets, _) = self.sets.split_at_mut(start).1.as_chunks_mut::<VALUE_WORDS>();
         if !wide {
             for (to, (inst, bits)) in sets.iter_mut().zip(numbers) {
-                #[expect(clippy::cast_possible_truncation, reason = "32-bit types have 32 bits")]
-                let lval = (bits as u32).cast_signed();
-                *to = value_words(inst, sys::pmValue__bindgen_ty_1 { lval });
+                *to = value_words(inst, in_place(bits));
             }
             return;
         }
@@ -289,8 +295,7 @@ impl Results {
         let header = block_header(12, ty);
         for ((to, block), (inst, bits)) in sets.iter_mut().zip(blocks).zip(numbers) {
             *to = value_words(inst, NOWHERE);
-            let [a, b, c, d, rest @ ..] = bits.to_ne_bytes();
-            *block = [header, u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(rest)];
+            *block = number_block(header, bits);
         }
         self.link(Link { value: start, block, count, words: NUMBER_WORDS });
     }
@@ -352,7 +357,7 @@ impl Results {
     /// looks for changes: the first byte of the time stamp, which PMDAs otherwise leave unset.
     pub(crate) fn finish(&mut self, status: u8) -> *mut sys::PmdaResult {
         let blocks = self.blocks.as_mut_ptr();
-        for Link { value, block, count, words } in std::mem::take(&mut self.links) {
+        for Link { value, block, count, words } in self.links.drain(..) {
             let values = self.sets.get_mut(value..value + count * VALUE_WORDS).unwrap_or_default();
             for (n, value) in values.chunks_exact_mut(VALUE_WORDS).enumerate() {
                 let value = value.as_mut_ptr().cast::<sys::pmValue>();
@@ -382,6 +387,27 @@ impl Results {
         unsafe { result.cast::<u8>().write(status) };
         result
     }
+}
+
+/// Whether numbers of a type are in blocks, the format of their values, and the encoded bytes of one.
+const fn layout(ty: ValueType) -> (bool, u32, usize) {
+    match ty {
+        ValueType::I32 | ValueType::U32 | ValueType::F32 => (false, sys::PM_VAL_INSITU, VALUE),
+        _ => (true, sys::PM_VAL_SPTR, NUMBER_BYTES),
+    }
+}
+
+/// A number of 32 bits.
+const fn in_place(bits: u64) -> sys::pmValue__bindgen_ty_1 {
+    #[expect(clippy::cast_possible_truncation, reason = "32-bit types have 32 bits")]
+    let lval = (bits as u32).cast_signed();
+    sys::pmValue__bindgen_ty_1 { lval }
+}
+
+/// The block of a 64-bit number.
+const fn number_block(header: u32, bits: u64) -> [u32; NUMBER_WORDS] {
+    let [a, b, c, d, rest @ ..] = bits.to_ne_bytes();
+    [header, u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes(rest)]
 }
 
 /// A value as words.
