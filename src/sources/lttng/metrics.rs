@@ -40,7 +40,7 @@ macro_rules! request {
     ($item:literal $name:literal $oneline:literal $help:literal) => {
         ControlDef {
             storable: true,
-            ..report(
+            ..readable(
                 $item,
                 $name,
                 $oneline,
@@ -53,7 +53,8 @@ macro_rules! request {
     };
 }
 
-const fn report(
+/// A control that is only read.
+const fn readable(
     item: u16,
     name: &'static str,
     oneline: &'static str,
@@ -107,14 +108,14 @@ listed! {
         "NAME."
     );
     /// State of the sessions.
-    STATUS = report(
+    STATUS = readable(
         5,
         "control.status",
         "How the sessions are that the PMDA makes",
         "A line for each session: its name, a code, and what is the matter and what can be done. Codes: ok, pending, stopped, destroyed, not_installed, no_sessiond, not_permitted, relayd_unreachable, relayd_lost, no_application, no_event, not_ours, per_pid_tail, no_consumer, no_domain, refused, timeout, failed.",
     );
     /// State of the relay daemons.
-    RELAYS = report(
+    RELAYS = readable(
         6,
         "relay.status",
         "How the relay daemons are",

@@ -247,7 +247,7 @@ impl Trouble {
     /// Another session has the meters.
     fn lose(&mut self, time: u64, other: String, peer: &mut Peer) {
         let what = "its choice of meters is what comes";
-        self.report(time, format!("meters: another tool has them ({other}); {what}"));
+        self.note(time, format!("meters: another tool has them ({other}); {what}"));
         self.own(Owner::Other(other), peer);
     }
 
@@ -255,7 +255,7 @@ impl Trouble {
     fn limit(&mut self, time: u64, what: &str, peer: &mut Peer) {
         if !std::mem::replace(&mut self.limited, true) {
             peer.set(METER_LIMITED, Value::U32(1));
-            self.report(time, format!("meters: {what}"));
+            self.note(time, format!("meters: {what}"));
         }
     }
 
@@ -266,7 +266,7 @@ impl Trouble {
                 let what = "the process has more series or histograms than a session may have";
                 self.limit(time, what, peer);
             }
-            Published::Error(error) => self.report(time, format!("meters: {}", text(*error))),
+            Published::Error(error) => self.note(time, format!("meters: {}", text(*error))),
             Published::Refused(running) if *running != *self.session => {
                 self.lose(time, format!("session {}", text(*running)), peer);
             }
@@ -281,7 +281,7 @@ impl Trouble {
         }
     }
 
-    fn report(&mut self, time: u64, text: String) {
+    fn note(&mut self, time: u64, text: String) {
         if self.reports.len() < limits::METER_REPORTS {
             self.reports.push_back(Report { time, text });
         }

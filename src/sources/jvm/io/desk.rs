@@ -9,7 +9,7 @@ use super::attach::{Stop, Target};
 use super::errand::asked;
 use crate::clock;
 use crate::host::Host;
-use crate::model::{Charge, ControlId, Memory, Purpose};
+use crate::model::{Charge, ControlId, HeapSize, Memory, Purpose};
 use crate::sources::jvm::limits;
 use crate::sources::jvm::metrics::Request;
 use crate::sources::jvm::request::Found;
@@ -94,7 +94,7 @@ impl Desk {
         let work = move || {
             let answer = ask(&stopped, &mut held);
             let found = answer.and_then(|answer| request.read(&answer));
-            held.set(found.as_ref().map_or(0, Found::held));
+            held.set(found.as_ref().map_or(0, Found::heap_size));
             let _ = sender.send((found, held, clock::now().monotonic));
         };
         let thread = Builder::new().name("jvm-attach".to_owned()).spawn(work);

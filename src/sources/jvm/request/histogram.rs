@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::super::{limits, metrics as m};
 use crate::contract::Peer;
 use crate::meter::clean;
+use crate::model::HeapSize;
 
 /// Objects and bytes of a class.
 type Counts = (u64, u64);
@@ -54,11 +55,6 @@ impl Histogram {
         Ok(found)
     }
 
-    pub(super) fn held(&self) -> usize {
-        let names = self.rows.iter().map(|(name, _)| name.capacity()).sum::<usize>();
-        size_of_val(&*self.rows) + names
-    }
-
     /// Shows it in the place of the one before.
     pub(super) fn show(&self, instance: &str, peer: &mut Peer) -> String {
         peer.forget_rows(m::CLASS_ROWS);
@@ -72,6 +68,13 @@ impl Histogram {
         format!(
             "done: {objects} objects of {classes} classes, {bytes} bytes; {shown} classes have rows"
         )
+    }
+}
+
+impl HeapSize for Histogram {
+    fn heap_size(&self) -> usize {
+        let names = self.rows.iter().map(|(name, _)| name.capacity()).sum::<usize>();
+        size_of_val(&*self.rows) + names
     }
 }
 

@@ -10,7 +10,7 @@ mod tests;
 use super::metrics as m;
 use super::metrics::Request;
 use crate::contract::Peer;
-use crate::model::ControlId;
+use crate::model::{ControlId, HeapSize};
 use dump::Dump;
 use histogram::Histogram;
 use profile::Profile;
@@ -53,21 +53,22 @@ impl Request {
 }
 
 impl Found {
-    /// About the bytes that it has.
-    pub(super) fn held(&self) -> usize {
-        match self {
-            Self::Histogram(found) => found.held(),
-            Self::Threads(_) => 0,
-            Self::Profile(found) => found.held(),
-        }
-    }
-
     /// Shows it in the rows and records of `instance`. Returns the answer to the request.
     pub(super) fn show(&self, instance: &str, peer: &mut Peer) -> String {
         match self {
             Self::Histogram(found) => found.show(instance, peer),
             Self::Threads(found) => found.show(instance, peer),
             Self::Profile(found) => found.show(instance, peer),
+        }
+    }
+}
+
+impl HeapSize for Found {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Histogram(found) => found.heap_size(),
+            Self::Threads(_) => 0,
+            Self::Profile(found) => found.heap_size(),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::catalogue::OTHER;
 use crate::contract::Peer;
 use crate::events::flags::POINT;
 use crate::meter::{clean, folded};
-use crate::model::{EventKindId, ParamItem, RowItem, Stamp, TableId, cut};
+use crate::model::{EventKindId, HeapSize, ParamItem, RowItem, Stamp, TableId, cut};
 
 /// A recording ends by itself so long after it should have been stopped: the PMDA may have ended.
 const LONGER: Duration = Duration::from_secs(30);
@@ -156,16 +156,6 @@ impl Profile {
         *seen
     }
 
-    pub(super) fn held(&self) -> usize {
-        let Samples { stacks, methods, .. } = &self.samples;
-        let names = stacks.keys().map(String::len).chain(methods.keys().map(|name| name.len()));
-        let texts =
-            self.records.iter().flat_map(|record| record.texts.iter().map(|(_, t)| t.len()));
-        let row = size_of::<(Arc<str>, (u64, u64))>();
-        let tables = (stacks.capacity() + methods.capacity()) * row;
-        tables + self.records.capacity() * size_of::<Record>() + names.chain(texts).sum::<usize>()
-    }
-
     pub(super) fn show(&self, instance: &str, peer: &mut Peer) -> String {
         let Samples { all, stacks, methods } = &self.samples;
         let mut ranked: Vec<_> = stacks.iter().map(|(name, n)| (&**name, [*n, 0])).collect();
@@ -203,6 +193,18 @@ impl Profile {
             count(m::EXCEPTION),
             count(m::CONTENTION)
         )
+    }
+}
+
+impl HeapSize for Profile {
+    fn heap_size(&self) -> usize {
+        let Samples { stacks, methods, .. } = &self.samples;
+        let names = stacks.keys().map(String::len).chain(methods.keys().map(|name| name.len()));
+        let texts =
+            self.records.iter().flat_map(|record| record.texts.iter().map(|(_, t)| t.len()));
+        let row = size_of::<(Arc<str>, (u64, u64))>();
+        let tables = (stacks.capacity() + methods.capacity()) * row;
+        tables + self.records.capacity() * size_of::<Record>() + names.chain(texts).sum::<usize>()
     }
 }
 
