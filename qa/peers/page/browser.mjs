@@ -56,7 +56,20 @@ export const text = async (page, selector) => (await page.locator(selector).firs
 export const count = (page, selector) => page.locator(selector).count();
 export const live = (page) => until(async () => (await text(page, '#status')) === 'live');
 export const noErrors = (wrong) => { if (wrong.length) details(wrong.slice(0, 5).join('\n')); return wrong.length === 0; };
-export const show = (page, id) => page.evaluate((i) => document.getElementById(i).scrollIntoView(), id);
+// Brings a section into sight, and again when what is above it has grown and pushed it out (what is not seen is not read), until something
+// is clicked or a key is pressed.
+export const show = (page, id) => page.evaluate((i) => {
+  const look = () => document.getElementById(window.shown)?.scrollIntoView();
+  if (!('shown' in window)) {
+    for (const event of ['pointerdown', 'click', 'keydown']) addEventListener(event, () => { window.shown = null; }, true);
+    setInterval(() => {
+      const box = document.getElementById(window.shown)?.getBoundingClientRect();
+      if (box && (box.bottom < 0 || box.top > innerHeight)) look();
+    }, 500);
+  }
+  window.shown = i;
+  look();
+}, id);
 export const sections = ['overview', 'alerts', 'services', 'causes', 'charts', 'durations', 'stacks', 'traces', 'records', 'jvm', 'lttng', 'cost'];
 
 // Whether axe finds nothing wrong in what is shown; what it finds goes to the details.
