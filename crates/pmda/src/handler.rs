@@ -17,7 +17,7 @@ use crate::tables::Tables;
 /// Names and descriptors come from the [`Tables`]; every method has a default.
 #[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Handler {
-    /// Called before the main loop waits for a request, and when it was woken: adds new metrics.
+    /// Called when the main loop was woken, after each request, and at least once a second: adds new metrics.
     fn update(&mut self, tables: &mut Tables) {}
 
     /// Called before libpcp_pmda reads the instances of a domain: replaces them if they have

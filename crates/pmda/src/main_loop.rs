@@ -20,8 +20,6 @@ impl<H: Handler> Pmda<H> {
         let timeout = Timespec { tv_sec: 1, tv_nsec: 0 };
         let mut turned = Instant::now();
         loop {
-            // What can be done before a request is there is not done while a client waits.
-            self.update();
             let mut begun = thread_time();
             let (from_pmcd, woken) = {
                 let pmcd = self.fd();
@@ -42,6 +40,10 @@ impl<H: Handler> Pmda<H> {
             }
             if from_pmcd && !self.answer(begun) {
                 return log::info!("pmcd has closed the connection");
+            }
+            if !woken {
+                // For the next request: behind this one no client waits.
+                self.update();
             }
             if woken || turned.elapsed() >= TURN {
                 turned = Instant::now();

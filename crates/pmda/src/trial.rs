@@ -43,7 +43,7 @@ impl<H: Handler> Trial<H> {
         &mut self.handler
     }
 
-    /// What the main loop does before it waits and after a wake-up: [`Handler::update`].
+    /// What the main loop does after a wake-up and between requests: [`Handler::update`].
     pub fn update(&mut self) {
         self.handler.update(&mut self.tables);
     }

@@ -59,17 +59,19 @@ export const noErrors = (wrong) => { if (wrong.length) details(wrong.slice(0, 5)
 // Brings a section into sight, and again when what is above it has grown and pushed it out (what is not seen is not read), until something
 // is clicked or a key is pressed.
 export const show = (page, id) => page.evaluate((i) => {
-  const look = () => document.getElementById(window.shown)?.scrollIntoView();
-  if (!('shown' in window)) {
-    for (const event of ['pointerdown', 'click', 'keydown']) addEventListener(event, () => { window.shown = null; }, true);
-    setInterval(() => {
-      const box = document.getElementById(window.shown)?.getBoundingClientRect();
+  const look = () => document.getElementById(window.sectionInSight)?.scrollIntoView();
+  if (!window.keepsInSight) {
+    for (const event of ['pointerdown', 'click', 'keydown']) addEventListener(event, () => { window.sectionInSight = null; }, true);
+    window.keepsInSight = setInterval(() => {
+      const box = document.getElementById(window.sectionInSight)?.getBoundingClientRect();
       if (box && (box.bottom < 0 || box.top > innerHeight)) look();
     }, 500);
   }
-  window.shown = i;
+  window.sectionInSight = i;
   look();
 }, id);
+// Scrolls to the top; no section is kept in sight.
+export const top = (page) => page.evaluate(() => { window.sectionInSight = null; scrollTo(0, 0); });
 export const sections = ['overview', 'alerts', 'services', 'causes', 'charts', 'durations', 'stacks', 'traces', 'records', 'jvm', 'lttng', 'cost'];
 
 // Whether axe finds nothing wrong in what is shown; what it finds goes to the details.

@@ -1,7 +1,7 @@
 // The page with all six sources at work: scene.mjs PROXY, steps on standard input. It writes `step NAME` and waits
 // for a line, so that the test can restart programs meanwhile. With SHOTS the screenshots of the docs go there.
 import { createInterface } from 'node:readline';
-import { count, live, noErrors, open, show, sleep, start, text, tick, until, verdict, sections } from './browser.mjs';
+import { count, live, noErrors, open, show, sleep, start, text, tick, top, until, verdict, sections } from './browser.mjs';
 
 const [proxy] = process.argv.slice(2);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -130,7 +130,7 @@ await show(page, 'cost');
 await verdict('own cost and losses', () => until(async () => /pmdaapm \d/.test(await text(page, '#cost .facts')) && (await number('#cost .u-wrap')) === 3 && (await number('#cost tbody tr')) > 10));
 
 // A service is chosen by key and filters everything.
-await page.evaluate(() => { window.shown = null; scrollTo(0, 0); });
+await top(page);
 await show(page, 'services');
 await page.mouse.move(5, 300);
 await page.evaluate(() => document.activeElement.blur());
@@ -166,7 +166,8 @@ await verdict('? opens the help, Escape closes it', async () => {
   return open && await until(async () => (await count(page, 'dialog')) === 0);
 });
 await verdict('every control is reached by Tab and has a name', async () => {
-  await page.evaluate(() => { window.shown = null; scrollTo(0, 0); document.activeElement.blur(); });
+  await top(page);
+  await page.evaluate(() => document.activeElement.blur());
   const seen = new Set();
   for (let i = 0; i < 60; i++) {
     await page.keyboard.press('Tab');
@@ -209,7 +210,8 @@ await verdict('light and dark by the system and by t', async () => {
   return chosen;
 });
 if (shots) {
-  await page.evaluate(() => { window.shown = null; scrollTo(0, 0); for (const e of document.querySelectorAll('.scroll')) e.scrollLeft = 0; });
+  await top(page);
+  await page.evaluate(() => { for (const e of document.querySelectorAll('.scroll')) e.scrollLeft = 0; });
   await sleep(1500);
   await page.screenshot({ path: shots + '/page-dark.png' });
   await page.emulateMedia({ colorScheme: 'light' });

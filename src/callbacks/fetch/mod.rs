@@ -23,7 +23,7 @@ pub(super) use scope::{FetchScope, World};
 
 use super::access::Access;
 use super::contexts::Contexts;
-use super::entries::Entries;
+use super::entries::{Entries, Row};
 use super::instances::Instances;
 use crate::catalogue::Stat;
 use crate::model::{InDom, Pmid, SourceId, ValueSource, ValueType};
@@ -81,7 +81,10 @@ impl Fetch<'_> {
             }
             let pmid = pmid_at(*place);
             results.begin_set(*place, pmid);
-            let otherwise = answer_one(scope, pmid, &world, results);
+            let otherwise = match row {
+                Some(row) => answer_one(scope, row, &world, results),
+                None => Err(Error::PMID),
+            };
             ended(results.end_set(otherwise), pmid);
         }
         columns.answer(scope, &world, results, &mut ended);
@@ -135,11 +138,10 @@ impl Fetch<'_> {
 /// Adds a metric's values to the open set; returns the status of a set without values.
 fn answer_one(
     scope: &mut FetchScope,
-    pmid: Pmid,
+    row: &Row,
     world: &World<'_>,
     results: &mut Results,
 ) -> Result<(), Error> {
-    let row = world.entries.by_pmid(pmid.0).ok_or(Error::PMID)?;
     if let ValueSource::RollUp(leaf) = row.value
         && row.ty != ValueType::Text
     {

@@ -231,3 +231,22 @@ fn nobody_takes_all_names_and_those_that_nobody_brings_or_has_fetched_give_way()
     assert_eq!(new.id, 401);
     assert!(others.len() >= 3);
 }
+
+#[test]
+fn what_a_connection_and_its_peer_hold_is_given_up_once() {
+    let s = store(Limits::default());
+    let bring = |held: &mut Held, n: usize| {
+        let name = format!("m{n}");
+        s.define_for(TOY, &spec(&name, &name), held).expect("room")
+    };
+    let (mut peer, mut connection) = (Held::default(), Held::default());
+    // Ids of four words; those from 50 to 149 are held by both.
+    let of_peer: Vec<_> = (0..150).map(|n| bring(&mut peer, n)).collect();
+    let of_both: Vec<_> = (50..200).map(|n| bring(&mut connection, n)).collect();
+    bring(&mut peer, 0);
+    peer.take_over(connection);
+    let all = || of_peer.iter().chain(&of_both);
+    assert!(all().all(|metric| !metric.is_unused()));
+    drop(peer);
+    assert!(all().all(|metric| metric.is_unused()));
+}

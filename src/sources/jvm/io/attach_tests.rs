@@ -18,13 +18,13 @@ fn charge(limit: usize) -> Charge {
     Charge::new(memory, Purpose::Definitions)
 }
 
-fn much() -> Charge {
+fn enough() -> Charge {
     charge(64 << 20)
 }
 
 /// What is asked by [`ask`].
 fn asked(target: &Target) -> Result<Vec<u8>, String> {
-    ask(&proc(), target.clone(), Request::Threads, &GOES_ON, &mut much())
+    ask(&proc(), target.clone(), Request::Threads, &GOES_ON, &mut enough())
 }
 
 fn proc() -> ProcFs {
@@ -149,8 +149,8 @@ fn a_command_has_its_answer() {
         vec![b"0\nall\nis well\n", b"1\nUnknown diagnostic command\nx", b"", b"0", b"101\n"];
     let (door, thread) = answers(&tmp, given);
     assert_eq!(door.open(), Ok(()), "its socket is there: nothing is signalled");
-    assert_eq!(door.command("Thread.print", &GOES_ON, &mut much()).unwrap(), b"all\nis well\n");
-    let errors = [(); 4].map(|()| door.command("Other", &GOES_ON, &mut much()).unwrap_err());
+    assert_eq!(door.command("Thread.print", &GOES_ON, &mut enough()).unwrap(), b"all\nis well\n");
+    let errors = [(); 4].map(|()| door.command("Other", &GOES_ON, &mut enough()).unwrap_err());
     let cut = "it has cut the connection without an answer";
     assert_eq!(
         errors,
@@ -170,7 +170,7 @@ fn another_listener_is_told_nothing() {
     let mut other = door(target(sleeper.0.id()), &tmp);
     std::fs::rename(&listener, tmp.join(&other.socket)).unwrap();
     assert_eq!(other.open(), Ok(()));
-    let error = other.command("Thread.print", &GOES_ON, &mut much()).unwrap_err();
+    let error = other.command("Thread.print", &GOES_ON, &mut enough()).unwrap_err();
     assert_eq!(error, format!("another process listens on /tmp/{}", other.socket));
     assert_eq!(thread.join().unwrap(), [b""], "it was told nothing");
     // What is no socket of the user is none of the process.
@@ -199,9 +199,9 @@ fn a_recording_is_read_and_removed() {
     // One that was left behind.
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join(RECORDING), "old").unwrap();
-    let error = door.record(Duration::ZERO, &mut much()).unwrap_err();
+    let error = door.record(Duration::ZERO, &mut enough()).unwrap_err();
     assert!(error.starts_with("its recording cannot be opened"), "the old one is gone: {error}");
-    assert_eq!(door.record(Duration::ZERO, &mut much()).unwrap_err(), "it says: Could not start");
+    assert_eq!(door.record(Duration::ZERO, &mut enough()).unwrap_err(), "it says: Could not start");
     assert!(!folder.exists());
     let asked = thread.join().unwrap();
     let start = String::from_utf8_lossy(&asked[0]).into_owned();
@@ -231,7 +231,7 @@ fn a_recording_is_stopped_before_its_time() {
         stop.set();
     });
     // It would last for an hour.
-    let seen = door.record(Duration::from_secs(3600), &mut much()).unwrap_err();
+    let seen = door.record(Duration::from_secs(3600), &mut enough()).unwrap_err();
     assert_eq!(seen, STOPPED);
     assert!(!folder.exists());
     drop(thread);
@@ -243,7 +243,7 @@ fn an_answer_has_a_limit_and_room() {
     let tmp = folder("room");
     let large: &'static [u8] = Box::leak([b"0\n", &vec![b'x'; limits::ANSWER][..]].concat().into());
     let (door, thread) = answers(&tmp, vec![large, b"0\nwell", large]);
-    let error = door.command("Thread.print", &GOES_ON, &mut much()).unwrap_err();
+    let error = door.command("Thread.print", &GOES_ON, &mut enough()).unwrap_err();
     assert_eq!(error, "its answer has more than 16 MiB");
     let mut held = charge(1 << 20);
     assert_eq!(door.command("Thread.print", &GOES_ON, &mut held).unwrap(), b"well");
