@@ -43,8 +43,8 @@ def exists(reader, command, pattern):
         raise Trouble(f"no {command} in this archive: none was there, or apm.{command[:-1]} was not logged: the group apm/runtimes of pmlogconf")
     needed = {"methods": METHODS, "stacks": STACKS, "folded": STACKS}.get(command)
     if reader.archive and needed and not reader.known([row[3] for row in needed]):
-        raise Trouble("no methods in this archive: those of Java and Zorka are in the groups apm/profiler and apm/zorka of pmlogconf, those of .NET "
-                      "and of JVMs in apm/stacks" if command == "methods" else reader.unlogged("no stacks in this archive", "stacks"))
+        raise Trouble("no methods in this archive: those of Java and Zorka are in the groups apm/profiler and apm/zorka of pmlogconf, those of .NET, "
+                      "Mono and JVMs in apm/stacks" if command == "methods" else reader.unlogged("no stacks in this archive", "stacks"))
     if command != "agents" and pattern != "*":
         what, metrics = ("runtime", runtimes.RUNTIMES) if command == "runtimes" else ("service", runtimes.SERVICES)
         names = sorted({name for found in reader.last(metrics).of.values() for name in found})
@@ -104,6 +104,11 @@ def of_process(name):
     return process.rpartition(":")[0], rest
 
 
+def of_all(name):
+    """The same of what all processes have together."""
+    return "", name
+
+
 def of_stack(name):
     """The same of SERVICE,REST."""
     return name.partition(",")[::2]
@@ -113,7 +118,7 @@ def of_stack(name):
 # recordings counts as the 20 ms between two.
 METHODS = [("java", of_service, 1, "apm.profiler.service.method.time", "apm.profiler.service.method.count", "apm.profiler.service.method.errors"),
            ("zorka", of_service, 1, "apm.zorka.service.method.self_time", "apm.zorka.service.method.count", "apm.zorka.service.method.errors"),
-           ("dotnet", of_process, 1, "apm.dotnet.profile.methods.self"), ("jvm", of_process, 20e6, "apm.jvm.profile.methods.self")]
+           ("dotnet", of_process, 1, "apm.dotnet.profile.methods.self"), ("mono", of_all, 1, "apm.mono.profile.methods.self"), ("jvm", of_process, 20e6, "apm.jvm.profile.methods.self")]
 STACKS = [("java", of_stack, 1, "apm.profiler.service.stack.time"), ("zorka", of_stack, 1, "apm.zorka.service.stack.time"),
           ("dotnet", of_stack, 1, "apm.dotnet.service.stack.time"), ("jvm", of_process, 20e6, "apm.jvm.profile.stacks")]
 

@@ -9,7 +9,7 @@ import sys
 import time
 
 from answers import Seen, checks_in, code, judged
-from commands import AGENTS, here, plain
+from commands import AGENTS, here, hot_methods, plain
 from play import SLOW, SLOW_CALL
 from truth import D, KNOWN, MB, PREFIX, SHARES, details, waited, within
 
@@ -120,9 +120,7 @@ def page_dotnet_methods(s, t):
 
 @click("Which method takes the time?", "Mono")
 def page_mono_methods(s, t):
-    rows = {re.sub(r"[(\[ ].*", "", one["what"]).replace(":", "."): one["now"] for one in s["causes"]["methods"] if one["source"] == "mono" and one["now"] is not None}
-    # As for its report: some ms a second are chance.
-    yield "none has more than Hot", rows["Shop.Hot"] / 1e6, max(spent for name, spent in rows.items() if name.startswith("Shop.")) / 1e6, 5
+    yield from hot_methods({one["what"]: one["total"] for one in s["causes"]["methods"] if one["source"] == "mono"})
 
 
 @click("Of which generation?", ".NET")
@@ -345,7 +343,7 @@ class Page:
 
 
 def clicked(table, page, truth, until):
-    """{row: (what is wrong, error)} of the clicks of a table."""
+    """{row: (what is wrong, error)} of the clicks of a table. Ends the page."""
     found, addresses = {}, {}
     for row, cells in table.items():
         if code(cells[0]):
@@ -372,6 +370,7 @@ def clicked(table, page, truth, until):
                 time.sleep(0.3)
             for row in left:
                 details(f"page {address} {row}: {found[row][0]}")
+    page.end()
     return found
 
 

@@ -372,7 +372,8 @@ def mono():
 
     def some(number):
         for name, one in programs.items():
-            for line in ["collect 4 2", "throw 15", "lock 2 40", "burn 40"]:
+            # Samples of a program that never rests for a second come when Mono has 64 kB of them: those of the first time are there at once.
+            for line in ["collect 4 2", "throw 15", "lock 2 40", "burn 40" if number >= 0 or name == "area" else "burn 2000"]:
                 ask(one, line)
                 asked[name] = ask(one, "total")
                 print(json.dumps({"at": time.time(), "name": name, **asked[name]}), file=log, flush=True)
