@@ -110,6 +110,11 @@ impl ProcFs {
         Some(text)
     }
 
+    /// A file, open.
+    pub(super) fn open_file(&self, file: &str) -> io::Result<File> {
+        open(CWD, &self.root.join(file))
+    }
+
     /// The folder of a process.
     #[must_use]
     pub fn open(&self, pid: u32) -> Option<ProcDir> {
@@ -375,10 +380,14 @@ fn refused(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }
 
-fn read(at: impl AsFd, path: &Path, max: u64, into: &mut Vec<u8>) -> io::Result<()> {
+fn open(at: impl AsFd, path: &Path) -> io::Result<File> {
     // NONBLOCK: in a tree that is not /proc the file can be a FIFO.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    read_all(File::from(rustix::fs::openat(at, path, flags, Mode::empty())?), max, into)
+    Ok(File::from(rustix::fs::openat(at, path, flags, Mode::empty())?))
+}
+
+fn read(at: impl AsFd, path: &Path, max: u64, into: &mut Vec<u8>) -> io::Result<()> {
+    read_all(open(at, path)?, max, into)
 }
 
 fn read_all(file: File, max: u64, into: &mut Vec<u8>) -> io::Result<()> {

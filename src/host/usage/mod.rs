@@ -2,11 +2,18 @@
 
 pub(super) mod cgroup;
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use pmda::process::leaves_reserve;
 use rustix::fs::Dir;
 
-use super::files::ProcDir;
+use super::files::{ProcDir, ProcFs};
 use super::opener::Part;
 use super::text::ProcStat;
+
+/// Bytes of a `stat` that are read: it has some 50 numbers.
+const STAT: usize = 2048;
 
 /// What is read at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,26 +24,48 @@ pub struct Usage {
     pub swap: Option<u64>,
     /// All threads.
     pub threads: Option<u64>,
-    /// Processor time of user and system in ns.
-    pub cpu: (u64, u64),
 }
 
-/// Of the very process that began then; `None`: it has ended.
+/// The processor time of one process. Its file stays open: it is read each second.
+#[derive(Debug, Default)]
+pub struct ProcessorTime(Option<File>);
+
+impl ProcessorTime {
+    /// Of user and system in ns, of the very process that began then, also of one whose parent has not asked for its
+    /// exit status yet; `None`: it has ended.
+    pub fn read(&mut self, proc: &ProcFs, pid: u32, start: u64) -> Option<(u64, u64)> {
+        if self.0.is_some() {
+            return self.again();
+        }
+        let file = proc.open_file(&format!("{pid}/stat")).ok()?;
+        let stat = stat(&file).filter(|stat| stat.start == start)?;
+        self.0 = Some(file).filter(|file| leaves_reserve(file));
+        Some(stat.cpu)
+    }
+
+    /// The same, if its file is open: nothing is opened.
+    #[must_use]
+    pub fn again(&self) -> Option<(u64, u64)> {
+        self.0.as_ref().and_then(stat).map(|stat| stat.cpu)
+    }
+}
+
+fn stat(file: &File) -> Option<ProcStat> {
+    let mut text = [0; STAT];
+    let length = file.read_at(&mut text, 0).ok()?;
+    ProcStat::parse(text.get(..length)?)
+}
+
+/// Memory and threads.
 #[must_use]
-pub fn usage(process: &ProcDir, start: u64) -> Option<Usage> {
-    let stat = ProcStat::parse(&process.read("stat")?).filter(|stat| stat.start == start)?;
+pub fn usage(process: &ProcDir) -> Usage {
     let status = process.read("status").unwrap_or_default();
     let line = |key: &[u8]| {
         let line = status.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key))?;
         std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse::<u64>().ok()
     };
     let kib = |key| line(key).map(|kib| kib.saturating_mul(1024));
-    Some(Usage {
-        resident: kib(b"VmRSS:"),
-        swap: kib(b"VmSwap:"),
-        threads: line(b"Threads:"),
-        cpu: stat.cpu,
-    })
+    Usage { resident: kib(b"VmRSS:"), swap: kib(b"VmSwap:"), threads: line(b"Threads:") }
 }
 
 /// Open files: the size of the folder since Linux 6.2, before that its entries.
@@ -66,15 +95,21 @@ pub fn most_files(process: &ProcDir) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::ProcFs;
 
     #[test]
     fn this_process_has_all_of_it() {
-        let process = ProcFs::new("/proc".into()).open(std::process::id()).unwrap();
+        let proc = ProcFs::new("/proc".into());
+        let pid = std::process::id();
+        let process = proc.open(pid).unwrap();
         let start = process.start().unwrap();
-        let now = usage(&process, start).unwrap();
+        let now = usage(&process);
         assert!(now.resident > Some(1 << 20) && now.threads >= Some(1));
-        assert_eq!(usage(&process, start + 1), None, "another one with this id");
+        let (mut own, mut other) = (ProcessorTime::default(), ProcessorTime::default());
+        let first = own.read(&proc, pid, start).expect("it lives");
+        while own.again().expect("it lives") == first {}
+        assert!(own.read(&proc, pid, start) > Some(first) && own.0.is_some());
+        assert_eq!(other.read(&proc, pid, start + 1), None, "another one with this id");
+        assert!(other.again().is_none());
         assert!(open_files(&process) >= Some(3) && most_files(&process) > Some(3));
     }
 }

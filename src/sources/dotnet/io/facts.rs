@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::discovery::Found;
 use crate::clock::now;
 use crate::contract::{Identity, Peer, Service};
-use crate::host::{ProcDir, ProcStat, ask};
+use crate::host::{ProcDir, ProcessorTime, ask};
 use crate::model::{Now, Value};
 use crate::sources::dotnet::discovery::Target;
 use crate::sources::dotnet::metrics::{self as m, program};
@@ -35,7 +35,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) const fn new(target: Arc<Target>, is_new: bool) -> Self {
+    pub(super) fn new(target: Arc<Target>, is_new: bool) -> Self {
         Self {
             target,
             is_new,
@@ -47,7 +47,7 @@ impl Facts {
             informed: false,
             name: String::new(),
             via: None,
-            times: Times::new(),
+            times: Times::default(),
         }
     }
 
@@ -162,37 +162,28 @@ fn service(instance: &str, is_new: bool) -> Service {
     Service { labels: vec![("program", name.clone())], name, is_new, ..Service::default() }
 }
 
-/// Time between two reads of `/proc/PID/stat`: one costs some 15 us.
+/// Time between two looks at the processors that a process may use. Its processor time is read each second.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// Processor time of a process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Times {
+    time: ProcessorTime,
+    /// When its processors are looked at.
     next: Duration,
     /// The rows of user and system time are bound.
     bound: bool,
 }
 
 impl Times {
-    pub(super) const fn new() -> Self {
-        Self { next: Duration::ZERO, bound: false }
-    }
-
-    /// Reads the times if it is time. `name`: the instance name.
+    /// Reads the times. `name`: the instance name.
     pub(super) fn tick(&mut self, now: Duration, found: &Found, name: &str, peer: &mut Peer) {
-        if now < self.next || found.target.pid == 0 {
+        if found.target.pid == 0 {
             return;
         }
-        self.next = now + PERIOD;
-        let found = found.clone();
-        // One that executes another program is locked meanwhile.
-        let read = ask(found.target.uid, move || {
-            let process = found.process()?;
-            let stat = process.stat().filter(|stat| stat.start == found.target.start)?;
-            // They can be others at any time.
-            Some((stat, cpus(&process)))
-        });
-        let Some((ProcStat { cpu: (user, system), .. }, cpus)) = read.flatten() else { return };
+        let again = self.time.again().filter(|_| now < self.next);
+        let read = again.map(|times| (times, None)).or_else(|| self.look(now, found));
+        let Some(((user, system), cpus)) = read else { return };
         if let Some(cpus) = cpus {
             peer.set(m::CPUS, cpus);
         }
@@ -206,6 +197,21 @@ impl Times {
             peer.row_set(slot, m::CPU_TIME, time);
         }
         self.bound = true;
+    }
+
+    /// Reads them and its processors, aside: who decodes opens nothing, and one that executes another program is
+    /// locked meanwhile.
+    fn look(&mut self, now: Duration, found: &Found) -> Option<((u64, u64), Option<u32>)> {
+        self.next = now + PERIOD;
+        let (found, mut time) = (found.clone(), std::mem::take(&mut self.time));
+        let (time, read) = ask(found.target.uid, move || {
+            let times = found.processor_time(&mut time);
+            // They can be others at any time.
+            let cpus = times.and_then(|_| cpus(&found.process()?));
+            (time, times.map(|times| (times, cpus)))
+        })?;
+        self.time = time;
+        read
     }
 }
 
