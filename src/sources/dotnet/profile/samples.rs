@@ -133,12 +133,17 @@ impl Samples {
         self.counts.len() < limits::PROFILE_COUNTS
     }
 
-    /// Gives out the counts: for each thread and batch its processor time and its samples.
-    pub(super) fn take(&mut self, mut group: impl FnMut(Option<u64>, &[Count])) {
+    /// Each thread and batch: its processor time and its samples.
+    fn groups(&self) -> impl Iterator<Item = (Option<u64>, &[Count])> {
         let ends = self.groups.iter().skip(1).map(|g| g.first).chain([self.counts.len()]);
-        for (of, end) in self.groups.iter().zip(ends) {
-            group(of.time, self.counts.get(of.first..end).unwrap_or_default());
-        }
+        let of = |(of, end): (&Group, usize)| {
+            (of.time, self.counts.get(of.first..end).unwrap_or_default())
+        };
+        self.groups.iter().zip(ends).map(of)
+    }
+
+    /// Forgets them.
+    fn clear(&mut self) {
         self.groups.clear();
         self.counts.clear();
     }
@@ -189,36 +194,25 @@ pub(super) struct Named {
 }
 
 impl Weighed {
-    /// Adds the samples that wait. A thread's time belongs to those of its samples that do not wait;
-    /// if all do, to all.
+    /// Adds the samples that are there, and forgets them. A thread's time belongs to its samples by how busy their
+    /// stacks are; if none is, to all.
     pub(super) fn add(&mut self, samples: &mut Samples, methods: &Methods) {
-        let waiting: Vec<bool> = samples.stacks().iter().map(|s| is_waiting(s, methods)).collect();
-        self.stacks.resize(waiting.len(), Weight::default());
-        let runs = |c: &Count| waiting.get(c.stack as usize) != Some(&true);
-        samples.take(|time, counts| {
+        let busy = Busy::of(samples, methods);
+        self.stacks.resize(samples.stacks().len(), Weight::default());
+        for (time, counts) in samples.groups() {
             for count in counts {
                 if let Some(weight) = self.stacks.get_mut(count.stack as usize) {
                     weight.samples += u64::from(count.samples);
                 }
             }
-            let running = counts.iter().any(runs);
-            let who = |c: &&Count| !running || runs(c);
-            let all: u64 = counts.iter().filter(who).map(|c| u64::from(c.samples)).sum();
-            if time.is_none() {
+            let time = time.unwrap_or_else(|| {
                 self.untimed += counts.iter().map(|c| u64::from(c.samples)).sum::<u64>();
-            }
-            let time = time.unwrap_or(if running { all.saturating_mul(PERIOD) } else { 0 });
-            let (mut seen, mut given) = (0_u64, 0);
-            for count in counts.iter().filter(who) {
-                // Shares add up to the whole.
-                seen += u64::from(count.samples);
-                let share = u128::from(time) * u128::from(seen) / u128::from(all.max(1));
-                let until = u64::try_from(share).unwrap_or(time);
-                self.give(count.stack, until - given);
-                given = until;
-            }
-            self.time = self.time.saturating_add(given);
-        });
+                counts.iter().map(|count| busy.untimed(*count)).sum()
+            });
+            self.time = self.time.saturating_add(time);
+            busy.share(time, counts, |stack, time| self.give(stack, time));
+        }
+        samples.clear();
     }
 
     fn give(&mut self, stack: u32, time: u64) {
@@ -276,6 +270,81 @@ impl Weighed {
             }
         }
         (counts, self.named(samples, methods).unknown)
+    }
+}
+
+/// How busy each stack is: the part of a sample's time that its thread runs, in [`Busy::WHOLE`]ths.
+///
+/// Samples are of wall time, and one that waits in a system call looks like one that runs. So the names of methods
+/// say which stacks wait, and what they do not know is learned from the processor time of threads: a stack whose
+/// threads used little of it, where they had no other one, does not get the time that was used where they had both.
+/// That is the iteration of Richardson and Lucy, whose sums are those of the threads at each step.
+struct Busy(Vec<u64>);
+
+impl Busy {
+    const WHOLE: u64 = 1 << 20;
+    /// A stack of a twentieth of the time has, beside one that waits, nearly all of its own after four.
+    const STEPS: usize = 8;
+
+    fn of(samples: &Samples, methods: &Methods) -> Self {
+        let stacks = samples.stacks().iter();
+        let waiting = stacks.map(|stack| is_waiting(stack, methods));
+        let mut busy = Self(waiting.map(|waits| if waits { 0 } else { Self::WHOLE }).collect());
+        for _ in 0..Self::STEPS {
+            // Samples of timed threads, and the time that they get.
+            let mut got = vec![(0_u64, 0_u64); busy.0.len()];
+            for (time, counts) in samples.groups() {
+                let Some(time) = time.filter(|_| busy.knows(counts)) else { continue };
+                for count in counts {
+                    got.get_mut(count.stack as usize)
+                        .into_iter()
+                        .for_each(|(all, _)| *all += u64::from(count.samples));
+                }
+                busy.share(time, counts, |stack, time| {
+                    got.get_mut(stack as usize).into_iter().for_each(|(_, got)| *got += time);
+                });
+            }
+            for (busy, (all, got)) in busy.0.iter_mut().zip(got).filter(|(_, (all, _))| *all > 0) {
+                let part = u128::from(got) * u128::from(Self::WHOLE)
+                    / (u128::from(all) * u128::from(PERIOD));
+                *busy = u64::try_from(part).unwrap_or(u64::MAX);
+            }
+        }
+        busy
+    }
+
+    fn part(&self, stack: u32) -> u64 {
+        self.0.get(stack as usize).copied().unwrap_or(Self::WHOLE)
+    }
+
+    /// One of them is busy.
+    fn knows(&self, counts: &[Count]) -> bool {
+        counts.iter().any(|count| self.part(count.stack) > 0)
+    }
+
+    /// What samples stand for whose thread's processor time nobody knows.
+    fn untimed(&self, count: Count) -> u64 {
+        let part = self.part(count.stack).min(Self::WHOLE);
+        u64::from(count.samples).saturating_mul(PERIOD * part / Self::WHOLE)
+    }
+
+    /// Shares the time of a thread.
+    fn share(&self, time: u64, counts: &[Count], mut give: impl FnMut(u32, u64)) {
+        let knows = self.knows(counts);
+        let part = |count: &Count| {
+            let part = if knows { self.part(count.stack) } else { 1 };
+            u128::from(count.samples) * u128::from(part)
+        };
+        let all: u128 = counts.iter().map(part).sum();
+        let (mut seen, mut given) = (0, 0);
+        for count in counts {
+            // Shares add up to the whole.
+            seen += part(count);
+            let share = u128::from(time).saturating_mul(seen) / all.max(1);
+            let until = u64::try_from(share).unwrap_or(time);
+            give(count.stack, until - given);
+            given = until;
+        }
     }
 }
 
@@ -342,7 +411,46 @@ pub(super) fn waits(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::waits;
+    use super::{Samples, Weighed, waits};
+    use crate::sources::dotnet::profile::Methods;
+
+    const MS: u64 = 1_000_000;
+
+    /// Milliseconds of each of two stacks of a thread whose batches have (samples of the first, of the second,
+    /// microseconds of processor time).
+    fn times(batches: &[(u32, u32, u64)]) -> (u64, u64) {
+        let (mut samples, mut weighed) = (Samples::default(), Weighed::default());
+        samples.stack(1, [1].into_iter());
+        samples.stack(2, [2].into_iter());
+        for (first, second, us) in batches {
+            (0..*first).for_each(|_| samples.sample(7, 1));
+            (0..*second).for_each(|_| samples.sample(7, 2));
+            samples.batch(|_| Some(us * 1000));
+        }
+        weighed.add(&mut samples, &Methods::default());
+        assert_eq!(weighed.time, batches.iter().map(|(_, _, us)| us * 1000).sum::<u64>());
+        (weighed.stacks[0].time / MS, weighed.stacks[1].time / MS)
+    }
+
+    #[test]
+    fn a_stack_that_waits_by_a_name_that_nobody_knows_does_not_get_the_time_of_others() {
+        // 30 ms of work in each half second, and waits for the next request.
+        let request = [(30, 70, 30_000), (0, 100, 100), (0, 100, 0), (0, 100, 200), (0, 100, 0)];
+        let (works, waits) = times(&request.repeat(6));
+        assert!(works >= 177 && works + waits <= 182, "{works} {waits}");
+        // Work that lasts for longer than a batch.
+        let (works, waits) = times(&[(100, 0, 99_000), (40, 60, 41_000), (0, 100, 1000)]);
+        assert!((137..141).contains(&works) && waits <= 3, "{works} {waits}");
+    }
+
+    #[test]
+    fn stacks_that_run_share_by_their_samples() {
+        assert_eq!(times(&[(60, 40, 100_000); 5]), (300, 200));
+        // A busy machine lets them run for a part of the time.
+        assert_eq!(times(&[(60, 40, 50_000), (30, 20, 25_000)]), (45, 30));
+        // Only what waits was seen.
+        assert_eq!(times(&[(0, 100, 0), (0, 10, 5000)]), (0, 5));
+    }
 
     #[test]
     fn waiting_is_known_by_name() {
