@@ -194,23 +194,27 @@ pub(super) struct Named {
 }
 
 impl Weighed {
-    /// Adds the samples that are there, and forgets them. A thread's time belongs to its samples by how busy their
-    /// stacks are; if none is, to all.
+    /// Adds the samples that are there, and forgets them. A thread's time belongs to those of its samples that do not
+    /// wait; if all do, to all.
     pub(super) fn add(&mut self, samples: &mut Samples, methods: &Methods) {
-        let busy = Busy::of(samples, methods);
-        self.stacks.resize(samples.stacks().len(), Weight::default());
+        let waiting = waiting(samples, methods);
+        self.stacks.resize(waiting.len(), Weight::default());
+        let runs = |c: &Count| waiting.get(c.stack as usize) != Some(&true);
         for (time, counts) in samples.groups() {
             for count in counts {
                 if let Some(weight) = self.stacks.get_mut(count.stack as usize) {
                     weight.samples += u64::from(count.samples);
                 }
             }
+            let running = counts.iter().any(runs);
+            let part = |c: &Count| u64::from(!running || runs(c));
             let time = time.unwrap_or_else(|| {
                 self.untimed += counts.iter().map(|c| u64::from(c.samples)).sum::<u64>();
-                counts.iter().map(|count| busy.untimed(*count)).sum()
+                let ran = counts.iter().filter(|c| runs(c)).map(|c| u64::from(c.samples));
+                ran.sum::<u64>().saturating_mul(PERIOD)
             });
             self.time = self.time.saturating_add(time);
-            busy.share(time, counts, |stack, time| self.give(stack, time));
+            share(time, counts, part, |stack, time| self.give(stack, time));
         }
         samples.clear();
     }
@@ -273,79 +277,76 @@ impl Weighed {
     }
 }
 
-/// How busy each stack is: the part of a sample's time that its thread runs, in [`Busy::WHOLE`]ths.
+/// Shares time by samples, each of which counts so much. Without any of that nothing is given.
+fn share(
+    time: u64,
+    counts: &[Count],
+    part: impl Fn(&Count) -> u64,
+    mut give: impl FnMut(u32, u64),
+) {
+    let part = |count: &Count| u128::from(count.samples) * u128::from(part(count));
+    let all: u128 = counts.iter().map(part).sum();
+    let (mut seen, mut given) = (0, 0);
+    for count in counts.iter().filter(|_| all > 0) {
+        // Shares add up to the whole.
+        seen += part(count);
+        let until = u64::try_from(u128::from(time).saturating_mul(seen) / all).unwrap_or(time);
+        give(count.stack, until - given);
+        given = until;
+    }
+}
+
+/// What busy stacks are measured in.
+const WHOLE: u64 = 1 << 20;
+/// A stack of a twentieth of a thread's time has, beside one that waits, nearly all of its own after four.
+const STEPS: usize = 8;
+/// A stack waits that is so many times less busy than those that have the time.
+const IDLE: u64 = 8;
+/// With fewer samples nothing is learned of a stack.
+const ENOUGH: u64 = 10;
+
+/// Whether each stack waits: by the name of its innermost known method, or as the processor time of threads tells.
 ///
-/// Samples are of wall time, and one that waits in a system call looks like one that runs. So the names of methods
-/// say which stacks wait, and what they do not know is learned from the processor time of threads: a stack whose
-/// threads used little of it, where they had no other one, does not get the time that was used where they had both.
-/// That is the iteration of Richardson and Lucy, whose sums are those of the threads at each step.
-struct Busy(Vec<u64>);
-
-impl Busy {
-    const WHOLE: u64 = 1 << 20;
-    /// A stack of a twentieth of the time has, beside one that waits, nearly all of its own after four.
-    const STEPS: usize = 8;
-
-    fn of(samples: &Samples, methods: &Methods) -> Self {
-        let stacks = samples.stacks().iter();
-        let waiting = stacks.map(|stack| is_waiting(stack, methods));
-        let mut busy = Self(waiting.map(|waits| if waits { 0 } else { Self::WHOLE }).collect());
-        for _ in 0..Self::STEPS {
-            // Samples of timed threads, and the time that they get.
-            let mut got = vec![(0_u64, 0_u64); busy.0.len()];
-            for (time, counts) in samples.groups() {
-                let Some(time) = time.filter(|_| busy.knows(counts)) else { continue };
-                for count in counts {
-                    got.get_mut(count.stack as usize)
-                        .into_iter()
-                        .for_each(|(all, _)| *all += u64::from(count.samples));
+/// Samples are of wall time, and one that waits in a system call looks like one that runs. A stack whose threads used
+/// little time where they had no other one has little of what was used where they had both: the iteration of Richardson
+/// and Lucy finds how busy stacks are, and its sums are those of the threads at each step. That is good enough to tell
+/// work from waiting, and no more: between two stacks that run it finds chance.
+fn waiting(samples: &Samples, methods: &Methods) -> Vec<bool> {
+    let mut waiting: Vec<bool> = samples.stacks().iter().map(|s| is_waiting(s, methods)).collect();
+    let mut busy: Vec<u64> = waiting.iter().map(|waits| if *waits { 0 } else { WHOLE }).collect();
+    // Of timed threads: samples of each stack, and the time that they got.
+    let mut got = Vec::new();
+    for _ in 0..STEPS {
+        got = vec![(0_u64, 0_u64); busy.len()];
+        for (time, counts) in samples.groups() {
+            let Some(time) = time else { continue };
+            let part = |count: &Count| busy.get(count.stack as usize).copied().unwrap_or(WHOLE);
+            for count in counts {
+                if let Some((all, _)) = got.get_mut(count.stack as usize) {
+                    *all += u64::from(count.samples);
                 }
-                busy.share(time, counts, |stack, time| {
-                    got.get_mut(stack as usize).into_iter().for_each(|(_, got)| *got += time);
-                });
             }
-            for (busy, (all, got)) in busy.0.iter_mut().zip(got).filter(|(_, (all, _))| *all > 0) {
-                let part = u128::from(got) * u128::from(Self::WHOLE)
-                    / (u128::from(all) * u128::from(PERIOD));
-                *busy = u64::try_from(part).unwrap_or(u64::MAX);
-            }
+            share(time, counts, part, |stack, time| {
+                if let Some((_, got)) = got.get_mut(stack as usize) {
+                    *got = got.saturating_add(time);
+                }
+            });
         }
-        busy
-    }
-
-    fn part(&self, stack: u32) -> u64 {
-        self.0.get(stack as usize).copied().unwrap_or(Self::WHOLE)
-    }
-
-    /// One of them is busy.
-    fn knows(&self, counts: &[Count]) -> bool {
-        counts.iter().any(|count| self.part(count.stack) > 0)
-    }
-
-    /// What samples stand for whose thread's processor time nobody knows.
-    fn untimed(&self, count: Count) -> u64 {
-        let part = self.part(count.stack).min(Self::WHOLE);
-        u64::from(count.samples).saturating_mul(PERIOD * part / Self::WHOLE)
-    }
-
-    /// Shares the time of a thread.
-    fn share(&self, time: u64, counts: &[Count], mut give: impl FnMut(u32, u64)) {
-        let knows = self.knows(counts);
-        let part = |count: &Count| {
-            let part = if knows { self.part(count.stack) } else { 1 };
-            u128::from(count.samples) * u128::from(part)
-        };
-        let all: u128 = counts.iter().map(part).sum();
-        let (mut seen, mut given) = (0, 0);
-        for count in counts {
-            // Shares add up to the whole.
-            seen += part(count);
-            let share = u128::from(time).saturating_mul(seen) / all.max(1);
-            let until = u64::try_from(share).unwrap_or(time);
-            give(count.stack, until - given);
-            given = until;
+        for (busy, (all, got)) in busy.iter_mut().zip(&got).filter(|(_, (all, _))| *all > 0) {
+            let part =
+                u128::from(*got) * u128::from(WHOLE) / (u128::from(*all) * u128::from(PERIOD));
+            *busy = u64::try_from(part).unwrap_or(u64::MAX);
         }
     }
+    // How busy a stack is that has time: those that have more count more.
+    let time: u128 = got.iter().map(|(_, got)| u128::from(*got)).sum();
+    let weighed =
+        busy.iter().zip(&got).map(|(busy, (_, got))| u128::from(*busy) * u128::from(*got));
+    let usual = weighed.fold(0_u128, u128::saturating_add) / time.max(1);
+    for ((waits, busy), (all, _)) in waiting.iter_mut().zip(busy).zip(got) {
+        *waits |= all >= ENOUGH && u128::from(busy) * u128::from(IDLE) < usual;
+    }
+    waiting
 }
 
 /// Whether the innermost known method waits.
@@ -446,6 +447,8 @@ mod tests {
     #[test]
     fn stacks_that_run_share_by_their_samples() {
         assert_eq!(times(&[(60, 40, 100_000); 5]), (300, 200));
+        // The time of a batch is read some ms after its samples end.
+        assert_eq!(times(&[(80, 20, 60_000), (70, 30, 140_000)].repeat(5)), (730, 270));
         // A busy machine lets them run for a part of the time.
         assert_eq!(times(&[(60, 40, 50_000), (30, 20, 25_000)]), (45, 30));
         // Only what waits was seen.
