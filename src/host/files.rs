@@ -110,11 +110,6 @@ impl ProcFs {
         Some(text)
     }
 
-    /// A file, open.
-    pub(super) fn open_file(&self, file: &str) -> io::Result<File> {
-        open(CWD, &self.root.join(file))
-    }
-
     /// The folder of a process.
     #[must_use]
     pub fn open(&self, pid: u32) -> Option<ProcDir> {
@@ -174,6 +169,11 @@ impl ProcDir {
     #[must_use]
     pub fn read(&self, file: &str) -> Option<Vec<u8>> {
         self.read_most(file, FILE)
+    }
+
+    /// A file that all may read, open.
+    pub(super) fn open(&self, file: &str) -> io::Result<File> {
+        open(self.dir.as_fd(), Path::new(file))
     }
 
     /// The first `most` bytes of a file.

@@ -50,7 +50,7 @@ use opener::Opener;
 pub use sockets::{Holding, Socket, holds, owners, socket};
 pub use text::{ProcStat, ProcStatus, file_system};
 pub use usage::cgroup::{Limits as CgroupLimits, container, limits as cgroup_limits};
-pub use usage::{ProcessorTime, most_files, open_files, usage};
+pub use usage::{ProcessorTime, Usage, most_files, open_files, usage};
 use users::Users;
 use watches::Watches;
 

@@ -118,7 +118,8 @@ def of_stack(name):
 # recordings counts as the 20 ms between two.
 METHODS = [("java", of_service, 1, "apm.profiler.service.method.time", "apm.profiler.service.method.count", "apm.profiler.service.method.errors"),
            ("zorka", of_service, 1, "apm.zorka.service.method.self_time", "apm.zorka.service.method.count", "apm.zorka.service.method.errors"),
-           ("dotnet", of_process, 1, "apm.dotnet.profile.methods.self"), ("mono", of_all, 1, "apm.mono.profile.methods.self"), ("jvm", of_process, 20e6, "apm.jvm.profile.methods.self")]
+           ("dotnet", of_process, 1, "apm.dotnet.profile.methods.self"), ("mono", of_all, 1, "apm.mono.profile.methods.self"),
+           ("jvm", of_process, 20e6, "apm.jvm.profile.methods.self")]
 STACKS = [("java", of_stack, 1, "apm.profiler.service.stack.time"), ("zorka", of_stack, 1, "apm.zorka.service.stack.time"),
           ("dotnet", of_stack, 1, "apm.dotnet.service.stack.time"), ("jvm", of_process, 20e6, "apm.jvm.profile.stacks")]
 

@@ -177,13 +177,16 @@ def live(page, archive):
     # Rates of the page's rules take 30 s: a page of its own looks at them meanwhile.
     rules = {row: cells for row, cells in table.items() if code(cells[0]) == "#alerts"}
     beside = ThreadPoolExecutor(3)
-    showing = [beside.submit(clicked, of, Page(os.environ["PAGE"], os.environ["WEB"]), truth, until) for of in (rules, {row: table[row] for row in table if row not in rules})]
+    parts = rules, {row: cells for row, cells in table.items() if row not in rules}
+    showing = [beside.submit(clicked, part, Page(os.environ["PAGE"], os.environ["WEB"]), truth, until) for part in parts]
     grafana = beside.submit(boards, table, truth, until)
     with ThreadPoolExecutor(int(os.environ.get("APM_ASK", 4))) as pool:
         # What is in memory only comes first.
         answers = list(pool.map(lambda one: asked(*one, truth, until), sorted(wanted.items(), key=lambda one: "trace" not in one[0])))
     found = {row: answer for one in answers for row, answer in one.items()}
-    clicks = {row: one for page_ in showing for row, one in page_.result().items()}
+    clicks = {}
+    for shown in showing:
+        clicks.update(shown.result())
     panels = grafana.result()
     written("stop", str(time.time() + 0.3))
     for source in Truth.SOURCES:

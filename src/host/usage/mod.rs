@@ -8,12 +8,9 @@ use std::os::unix::fs::FileExt;
 use pmda::process::leaves_reserve;
 use rustix::fs::Dir;
 
-use super::files::{ProcDir, ProcFs};
+use super::files::ProcDir;
 use super::opener::Part;
 use super::text::ProcStat;
-
-/// Bytes of a `stat` that are read: it has some 50 numbers.
-const STAT: usize = 2048;
 
 /// What is read at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,48 +21,54 @@ pub struct Usage {
     pub swap: Option<u64>,
     /// All threads.
     pub threads: Option<u64>,
+    /// Processor time of user and system in ns.
+    pub cpu: (u64, u64),
 }
 
-/// The processor time of one process. Its file stays open: it is read each second.
-#[derive(Debug, Default)]
-pub struct ProcessorTime(Option<File>);
-
-impl ProcessorTime {
-    /// Of user and system in ns, of the very process that began then, also of one whose parent has not asked for its
-    /// exit status yet; `None`: it has ended.
-    pub fn read(&mut self, proc: &ProcFs, pid: u32, start: u64) -> Option<(u64, u64)> {
-        if self.0.is_some() {
-            return self.again();
-        }
-        let file = proc.open_file(&format!("{pid}/stat")).ok()?;
-        let stat = stat(&file).filter(|stat| stat.start == start)?;
-        self.0 = Some(file).filter(|file| leaves_reserve(file));
-        Some(stat.cpu)
-    }
-
-    /// The same, if its file is open: nothing is opened.
-    #[must_use]
-    pub fn again(&self) -> Option<(u64, u64)> {
-        self.0.as_ref().and_then(stat).map(|stat| stat.cpu)
-    }
-}
-
-fn stat(file: &File) -> Option<ProcStat> {
-    let mut text = [0; STAT];
-    let length = file.read_at(&mut text, 0).ok()?;
-    ProcStat::parse(text.get(..length)?)
-}
-
-/// Memory and threads.
+/// Of the very process that began then; `None`: it has ended.
 #[must_use]
-pub fn usage(process: &ProcDir) -> Usage {
+pub fn usage(process: &ProcDir, start: u64) -> Option<Usage> {
+    let stat = ProcStat::parse(&process.read("stat")?).filter(|stat| stat.start == start)?;
     let status = process.read("status").unwrap_or_default();
     let line = |key: &[u8]| {
         let line = status.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key))?;
         std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse::<u64>().ok()
     };
     let kib = |key| line(key).map(|kib| kib.saturating_mul(1024));
-    Usage { resident: kib(b"VmRSS:"), swap: kib(b"VmSwap:"), threads: line(b"Threads:") }
+    Some(Usage {
+        resident: kib(b"VmRSS:"),
+        swap: kib(b"VmSwap:"),
+        threads: line(b"Threads:"),
+        cpu: stat.cpu,
+    })
+}
+
+/// Bytes of a `stat` that are read: it has some 50 numbers.
+const STAT: usize = 2048;
+
+/// The processor time of one process. Its file stays open, so it can be read each second.
+#[derive(Debug)]
+pub struct ProcessorTime(File);
+
+impl ProcessorTime {
+    /// Of the very process that began then; `None`: it has ended, or too few descriptors are left to keep one.
+    #[must_use]
+    pub fn open(process: &ProcDir, start: u64) -> Option<Self> {
+        let time = Self(process.open("stat").ok()?);
+        (leaves_reserve(&time.0) && time.stat()?.start == start).then_some(time)
+    }
+
+    /// Of user and system in ns; `None`: it has ended. That waits for nothing of the process.
+    #[must_use]
+    pub fn read(&self) -> Option<(u64, u64)> {
+        self.stat().map(|stat| stat.cpu)
+    }
+
+    fn stat(&self) -> Option<ProcStat> {
+        let mut text = [0; STAT];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        ProcStat::parse(text.get(..length)?)
+    }
 }
 
 /// Open files: the size of the folder since Linux 6.2, before that its entries.
@@ -95,21 +98,21 @@ pub fn most_files(process: &ProcDir) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::ProcFs;
 
     #[test]
     fn this_process_has_all_of_it() {
-        let proc = ProcFs::new("/proc".into());
-        let pid = std::process::id();
-        let process = proc.open(pid).unwrap();
+        let process = ProcFs::new("/proc".into()).open(std::process::id()).unwrap();
         let start = process.start().unwrap();
-        let now = usage(&process);
+        let now = usage(&process, start).unwrap();
         assert!(now.resident > Some(1 << 20) && now.threads >= Some(1));
-        let (mut own, mut other) = (ProcessorTime::default(), ProcessorTime::default());
-        let first = own.read(&proc, pid, start).expect("it lives");
-        while own.again().expect("it lives") == first {}
-        assert!(own.read(&proc, pid, start) > Some(first) && own.0.is_some());
-        assert_eq!(other.read(&proc, pid, start + 1), None, "another one with this id");
-        assert!(other.again().is_none());
+        assert_eq!(usage(&process, start + 1), None, "another one with this id");
+        let time = ProcessorTime::open(&process, start).expect("it lives");
+        let first = time.read().expect("it lives");
+        assert!(first >= now.cpu);
+        while time.read().expect("it lives") == first {}
+        assert!(time.read() > Some(first));
+        assert!(ProcessorTime::open(&process, start + 1).is_none());
         assert!(open_files(&process) >= Some(3) && most_files(&process) > Some(3));
     }
 }

@@ -162,15 +162,15 @@ fn service(instance: &str, is_new: bool) -> Service {
     Service { labels: vec![("program", name.clone())], name, is_new, ..Service::default() }
 }
 
-/// Time between two looks at the processors that a process may use. Its processor time is read each second.
+/// Time between two looks at all that /proc has; processor time is read each second.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// Processor time of a process.
 #[derive(Debug, Default)]
 pub(super) struct Times {
-    time: ProcessorTime,
-    /// When its processors are looked at.
+    /// When all of it is looked at.
     next: Duration,
+    kept: Option<ProcessorTime>,
     /// The rows of user and system time are bound.
     bound: bool,
 }
@@ -181,8 +181,12 @@ impl Times {
         if found.target.pid == 0 {
             return;
         }
-        let again = self.time.again().filter(|_| now < self.next);
-        let read = again.map(|times| (times, None)).or_else(|| self.look(now, found));
+        let read = if now < self.next {
+            self.kept.as_ref().and_then(ProcessorTime::read).map(|cpu| (cpu, None))
+        } else {
+            self.next = now + PERIOD;
+            self.look(found)
+        };
         let Some(((user, system), cpus)) = read else { return };
         if let Some(cpus) = cpus {
             peer.set(m::CPUS, cpus);
@@ -199,19 +203,19 @@ impl Times {
         self.bound = true;
     }
 
-    /// Reads them and its processors, aside: who decodes opens nothing, and one that executes another program is
-    /// locked meanwhile.
-    fn look(&mut self, now: Duration, found: &Found) -> Option<((u64, u64), Option<u32>)> {
-        self.next = now + PERIOD;
-        let (found, mut time) = (found.clone(), std::mem::take(&mut self.time));
-        let (time, read) = ask(found.target.uid, move || {
-            let times = found.processor_time(&mut time);
-            // They can be others at any time.
-            let cpus = times.and_then(|_| cpus(&found.process()?));
-            (time, times.map(|times| (times, cpus)))
-        })?;
-        self.time = time;
-        read
+    /// Its processor time, and the processors that it may use: they can be others at any time.
+    fn look(&mut self, found: &Found) -> Option<((u64, u64), Option<u32>)> {
+        let (keeps, found) = (self.kept.is_some(), found.clone());
+        // One that executes another program is locked meanwhile, and who decodes opens nothing.
+        let read = ask(found.target.uid, move || {
+            let (process, start) = (found.process()?, found.target.start);
+            let cpu = process.stat().filter(|stat| stat.start == start)?.cpu;
+            let kept = if keeps { None } else { ProcessorTime::open(&process, start) };
+            Some((cpu, cpus(&process), kept))
+        });
+        let (cpu, cpus, kept) = read.flatten()?;
+        self.kept = kept.or(self.kept.take());
+        Some((cpu, cpus))
     }
 }
 

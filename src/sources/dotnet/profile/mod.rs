@@ -11,6 +11,8 @@ mod methods;
 mod samples;
 #[cfg(test)]
 mod tests;
+mod waits;
+mod weigh;
 
 pub(super) use methods::Methods;
 
@@ -27,7 +29,8 @@ use super::{limits, metrics as m};
 use crate::catalogue::OTHER;
 use crate::contract::Peer;
 use crate::model::{RowItem, TableId};
-use samples::{Named, Samples, Weighed};
+use samples::Samples;
+use weigh::{Named, Weighed};
 
 /// The processor time of the threads of a process.
 pub trait Clock {

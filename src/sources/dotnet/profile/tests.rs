@@ -212,7 +212,7 @@ fn a_reset_takes_the_rows_away_and_gives_their_places_to_others() {
 #[test]
 fn no_time_is_lost_with_more_methods_than_slots() {
     let many = u64::from(SLOTS) + 10;
-    let named = super::samples::Named {
+    let named = super::weigh::Named {
         stacks: (0..many).map(|n| (format!("A.M{n}"), n + 1)).collect(),
         methods: (0..many).map(|n| (format!("A.M{n}").into(), (n + 1, n + 2))).collect(),
         other: 7,

@@ -12,19 +12,20 @@ use super::region::Region;
 use crate::clock::now;
 use crate::contract::{Control, Peer, PeerMaker};
 use crate::host::{
-    Aside, Host, Mapped, ProcessorTime, Program, Taken, cgroup_limits, most_files, open_files,
-    usage,
+    Aside, CgroupLimits, Host, Mapped, ProcDir, ProcessorTime, Program, Taken, Usage,
+    cgroup_limits, most_files, open_files, usage,
 };
 use crate::model::{Charge, ControlId, Departure, HeapSize};
 use crate::sources::jvm::meter::{Meter, Stage, State};
 use crate::sources::jvm::metrics::Request;
 use crate::sources::jvm::request::reset;
+use crate::sources::jvm::state::Who;
 use crate::sources::jvm::{limits, metrics as m};
 use crate::store::LogThrottle;
 
 /// Readings between two attempts of a process that a limit of the store has turned away.
 const AGAIN: u8 = 10;
-/// Readings between two looks at memory and threads, and at limits and open files. Processor time is read each time.
+/// Readings between two looks at what /proc has, and at limits and open files. Processor time is read at each.
 const USAGE: u32 = 5;
 const BOUNDS: u32 = 20;
 /// A file that no program has.
@@ -58,7 +59,7 @@ struct Means {
 #[derive(Default)]
 struct Process {
     meter: Meter,
-    time: ProcessorTime,
+    time: Option<ProcessorTime>,
     region: Option<Region>,
     program: Program,
     peer: Option<Peer>,
@@ -125,8 +126,10 @@ impl Live {
             Some(known) if program.is_another(&known.program) => {
                 // Of the process only the processor time is that of both programs.
                 who.is_new = true;
-                let used = |host: &Host| ProcessorTime::default().read(host.proc(), pid, who.start);
-                before = self.gone(pid, ANOTHER).or_else(|| used(&self.means.host));
+                before = self.gone(pid, ANOTHER).or_else(|| {
+                    let Means { host, aside, .. } = &mut self.means;
+                    Some(used_by(host, aside, &who, false)?.usage.cpu)
+                });
             }
             Some(known) => {
                 if program.is_named(&known.program) {
@@ -265,8 +268,7 @@ impl Process {
                 if let Some(region) = region {
                     self.meter.read(region, age, &mut old);
                 }
-                let look = Look { usage: true, bounds: false };
-                show_usage((host, aside), look, (&mut self.time, &mut self.meter), &mut old);
+                show_usage(host, aside, false, &mut self.meter, &mut old);
                 self.meter.end(RENAMED, &mut old);
                 old.end(Departure::regular(RENAMED));
                 self.meter.again();
@@ -294,9 +296,12 @@ impl Process {
         // Not of all in the same second, but soon of each.
         let always = self.ticks == 0 || self.last;
         let turn = self.ticks.wrapping_add(self.meter.who().pid);
-        let due = |readings| always || turn.is_multiple_of(readings);
-        let look = Look { usage: due(USAGE), bounds: due(BOUNDS) };
-        show_usage((host, aside), look, (&mut self.time, &mut self.meter), peer);
+        if always || turn.is_multiple_of(USAGE) {
+            let bounds = always || turn.is_multiple_of(BOUNDS);
+            show_usage(host, aside, bounds, &mut self.meter, peer);
+        } else if let Some(cpu) = processor_time(host, &mut self.time, self.meter.who()) {
+            self.meter.used(cpu, peer);
+        }
         self.meter.tick(peer);
         self.ticks = self.ticks.wrapping_add(1);
         self.requests(means);
@@ -399,38 +404,40 @@ fn fail(why: &str, pid: u32, desk: &mut Desk, peer: &mut Peer) {
     }
 }
 
-/// What is read of /proc beside the processor time: memory and threads; limits and open files.
-#[derive(Clone, Copy)]
-struct Look {
-    usage: bool,
-    bounds: bool,
+/// Its processor time, whose file is kept.
+fn processor_time(host: &Host, kept: &mut Option<ProcessorTime>, who: &Who) -> Option<(u64, u64)> {
+    if kept.is_none() {
+        *kept = ProcessorTime::open(&host.proc().open(who.pid)?, who.start);
+    }
+    kept.as_ref()?.read()
 }
 
-/// Shows what /proc has.
-fn show_usage(
-    (host, aside): (&Host, &mut Aside),
-    look: Look,
-    (time, meter): (&mut ProcessorTime, &mut Meter),
-    peer: &mut Peer,
-) {
-    let (pid, start) = (meter.who().pid, meter.who().start);
-    let Some(cpu) = time.read(host.proc(), pid, start) else { return };
-    meter.used(cpu, peer);
-    if !look.usage && !look.bounds {
-        return;
-    }
-    let Some(process) = host.proc().open(pid) else { return };
-    // The rest aside: a process that executes a program is locked meanwhile.
-    let found = aside.look(process, move |process| {
-        let bounds = || (cgroup_limits(process), open_files(process), most_files(process));
-        (look.usage.then(|| usage(process)), look.bounds.then(bounds))
-    });
-    let Some((usage, bounds)) = found else { return };
-    if let Some(usage) = usage {
-        peer.show(m::WORKING_SET, usage.resident);
-        peer.show(m::SWAP, usage.swap);
-        peer.show(m::THREADS_NATIVE, usage.threads);
-    }
+/// What /proc has of a process, and with `bounds` its limits and open files.
+struct Used {
+    usage: Usage,
+    bounds: Option<(CgroupLimits, Option<u64>, Option<u64>)>,
+}
+
+/// Of the very process that began then; `None`: it has ended.
+fn used(process: &ProcDir, start: u64, bounds: bool) -> Option<Used> {
+    let usage = usage(process, start)?;
+    let read = || (cgroup_limits(process), open_files(process), most_files(process));
+    Some(Used { usage, bounds: bounds.then(read) })
+}
+
+/// The same, aside: one that executes a program is locked meanwhile.
+fn used_by(host: &Host, aside: &mut Aside, who: &Who, bounds: bool) -> Option<Used> {
+    let (process, start) = (host.proc().open(who.pid)?, who.start);
+    aside.look(process, move |process| used(process, start, bounds))?
+}
+
+/// Shows what /proc has. `bounds`: also the limits of the process, and its open files.
+fn show_usage(host: &Host, aside: &mut Aside, bounds: bool, meter: &mut Meter, peer: &mut Peer) {
+    let Some(Used { usage, bounds }) = used_by(host, aside, meter.who(), bounds) else { return };
+    peer.show(m::WORKING_SET, usage.resident);
+    peer.show(m::SWAP, usage.swap);
+    peer.show(m::THREADS_NATIVE, usage.threads);
+    meter.used(usage.cpu, peer);
     if let Some((group, open, most)) = bounds {
         peer.show(m::MEMORY_LIMIT, group.memory);
         peer.show(m::MEMORY_USAGE, group.usage);

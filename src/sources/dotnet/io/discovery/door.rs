@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::finder::{Way, socket};
 use crate::confine::aside;
-use crate::host::{Host, ProcDir, ProcessorTime, connect};
+use crate::host::{Host, ProcDir, connect};
 use crate::sources::dotnet::discovery::{Access, Target, Via};
 use crate::sources::dotnet::{Config, limits};
 
@@ -38,11 +38,6 @@ impl Found {
     /// Its files. `None`: it has ended.
     pub(crate) fn process(&self) -> Option<ProcDir> {
         self.door.host.proc().open(self.target.pid)
-    }
-
-    /// Its processor time of user and system in ns. `None`: it has ended.
-    pub(crate) fn processor_time(&self, time: &mut ProcessorTime) -> Option<(u64, u64)> {
-        time.read(self.door.host.proc(), self.target.pid, self.target.start)
     }
 
     /// It began while this PMDA ran.
