@@ -6,7 +6,7 @@ usage: page_proxy.py CATALOGUE.json [--services N] [--pods N] [--hostile]     pr
 CATALOGUE.json is what `pmdaapm --catalogue` prints. GET /mode?set=MODE changes how it answers from then on:
 ok, html, empty, shapes, errors, cut, slow, refused (no event records), treeless (no trees of calls), away (pmcd without apm), zero (counters
 begin again), idle (no runtime). GET /seen has what was asked since the last look: {path: requests}, and the number
-of connections, and how many tables of records one answer had at most.
+of connections, how many tables of records one answer had at most, and how many requests were there at once.
 """
 import argparse
 import json
@@ -205,7 +205,7 @@ class Proxy(BaseHTTPRequestHandler):
     connections = 0
     contexts = set()
     profiles = {}
-    tables = 0
+    tables = running = beside = 0
     lock = threading.Lock()
 
     def setup(self):
@@ -239,7 +239,8 @@ class Proxy(BaseHTTPRequestHandler):
             with Proxy.lock:
                 seen, Proxy.seen = Proxy.seen, {}
                 tables, Proxy.tables = Proxy.tables, 0
-            return self.answer(json.dumps({"paths": seen, "connections": Proxy.connections, "tables": tables}))
+                beside, Proxy.beside = Proxy.beside, Proxy.running
+            return self.answer(json.dumps({"paths": seen, "connections": Proxy.connections, "tables": tables, "beside": beside}))
         with Proxy.lock:
             Proxy.seen[url.path] = Proxy.seen.get(url.path, 0) + 1
         if len(self.path) >= 8192:
@@ -252,7 +253,16 @@ class Proxy(BaseHTTPRequestHandler):
             return self.answer(*odd, cut=Proxy.mode == "cut")
         if Proxy.mode == "slow":
             time.sleep(30)
-        return self.answer(*self.reply(url.path, query))
+        with Proxy.lock:
+            Proxy.running += 1
+            Proxy.beside = max(Proxy.beside, Proxy.running)
+        body, status = self.reply(url.path, query)
+        # As long as a real one takes: who asks meanwhile is seen.
+        time.sleep(0.02)
+        # Who has the answer may ask again before this goes on.
+        with Proxy.lock:
+            Proxy.running -= 1
+        return self.answer(body, status)
 
     def reply(self, path, query):
         host = self.host

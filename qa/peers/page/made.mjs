@@ -419,6 +419,7 @@ for (const [width, height, scheme] of [[390, 844, 'light'], [1280, 900, 'dark'],
   await verdict('a thousand services: half of the long tasks take less than 400 ms of a processor', () => tasks.length > 0 && !(long[long.length >> 1] >= 400));
   await verdict('at most one fetch a tick, and one for records', () => seen.paths['/pmapi/fetch'] <= 2 * passed + 2);
   await verdict('records of twelve runtimes at most', () => seen.tables > 0 && seen.tables <= 12);
+  await verdict('one request at a time', () => seen.beside === 1);
   await verdict('few connections for all requests', () => seen.connections <= 12);
   await verdict('no error in it', () => noErrors(wrong));
   await page.close();
