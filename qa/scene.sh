@@ -92,11 +92,17 @@ scene_proxy() {
         sed -e 's/^pmseries.enabled *=.*/pmseries.enabled = false/; s/^pmsearch.enabled *=.*/pmsearch.enabled = false/' \
             "$PCP_SYSCONF_DIR/pmproxy/pmproxy.conf" >"$D/pmproxy.conf"
     fi
-    background "$PCP_BINADM_DIR/pmproxy" -f -A -U "$(id -un)" -c "$D/pmproxy.conf" -p "$PROXY_PORT" -i 127.0.0.1 \
-        -s "$D/run/pmproxy.socket" -l "$D/log/pmproxy/pmproxy.log" "${redis[@]}" >"$D/log/pmproxy.out" 2>&1
-    SCENE_PIDS+=("$LAST")
+    SCENE_PROXY=(kept "$PCP_BINADM_DIR/pmproxy" -f -A -U "$(id -un)" -c "$D/pmproxy.conf" -p "$PROXY_PORT" -i 127.0.0.1
+        -s "$D/run/pmproxy.socket" -l "$D/log/pmproxy/pmproxy.log" "${redis[@]}")
+    scene_proxy_runs
     wait_for eval 'curl -sf "$WEB/pmapi/context?hostspec=local:" >/dev/null' || { cat "$D/log/pmproxy/pmproxy.log" >&2; die "pmproxy does not answer"; }
     [ "${1:-}" != redis ] || wait_for eval 'curl -sf "$WEB/series/ping" >/dev/null' || die "pmproxy has no redis"
+}
+
+# pmproxy, or the same again.
+scene_proxy_runs() {
+    background "${SCENE_PROXY[@]}" >>"$D/log/pmproxy.out" 2>&1
+    SCENE_PIDS+=("$LAST")
 }
 
 scene_stop() {

@@ -11,21 +11,37 @@ from pathlib import Path
 CONNECTIONS = {}
 
 
+# Until who has crashed answers again (`kept` of qa/common.sh).
+AGAIN = 60
+
+
+def answered(parts, post, data):
+    """(status, text) of an answer. The connection is kept: pmproxy 6 cuts long answers of those that close. One that is lost is made
+    anew, as a board asks again some seconds later."""
+    connection = CONNECTIONS.setdefault(parts.netloc, http.client.HTTPConnection(parts.netloc, timeout=300))
+    until = time.monotonic() + AGAIN
+    while True:
+        try:
+            if post:
+                connection.request("POST", parts.path, data, {"Content-Type": "application/x-www-form-urlencoded"})
+            else:
+                connection.request("GET", f"{parts.path}?{data}")
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode("utf-8", "replace")
+        except (ConnectionError, http.client.HTTPException):
+            connection.close()
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+
+
 def get(url, post=False, **params):
-    """JSON of an answer. The connection is kept: pmproxy 6 cuts long answers of those that close."""
+    """JSON of an answer."""
     parts = urllib.parse.urlsplit(url)
     data = urllib.parse.urlencode(params)
-    if parts.netloc not in CONNECTIONS:
-        CONNECTIONS[parts.netloc] = http.client.HTTPConnection(parts.netloc, timeout=300)
-    connection = CONNECTIONS[parts.netloc]
-    if post:
-        connection.request("POST", parts.path, data, {"Content-Type": "application/x-www-form-urlencoded"})
-    else:
-        connection.request("GET", f"{parts.path}?{data}")
-    answer = connection.getresponse()
-    text = answer.read().decode("utf-8", "replace")
-    if answer.status != 200:
-        raise RuntimeError(f"{parts.path}?{data[:200]}: {answer.status} {text[:200]}")
+    status, text = answered(parts, post, data)
+    if status != 200:
+        raise RuntimeError(f"{parts.path}?{data[:200]}: {status} {text[:200]}")
     return json.loads(text)
 
 

@@ -44,7 +44,7 @@ def judged(function, answer, truth):
                 worst = max(worst, error if good and not more else 0)
                 if not good:
                     wrong.append(f"{what}: {got}, not {true}")
-        except (LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
+        except (LookupError, ValueError, TypeError, RuntimeError, AttributeError, ZeroDivisionError) as error:
             wrong.append(f"{type(error).__name__}: {error}")
         if best is None or (len(wrong), worst) < (len(best[0]), best[1]):
             best = wrong, worst

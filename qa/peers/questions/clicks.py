@@ -11,7 +11,7 @@ import time
 from answers import Seen, checks_in, code, judged
 from commands import AGENTS, here, hot_methods, plain
 from play import SLOW, SLOW_CALL
-from truth import D, KNOWN, MB, PREFIX, SHARES, details, waited, within
+from truth import D, KNOWN, MB, OF_THE_MACHINE, PREFIX, SHARES, details, waited, within
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLICKS, PANELS = {}, {}
@@ -211,7 +211,7 @@ def page_processor(s, t):
 def page_alerts(s, t):
     yield "in sight", "alerts" in s["sections"], True
     # What clients read too late is not of the scene; what LTTng discards comes once.
-    found = {one["rule"] for one in s["alerts"] if not one["rule"].endswith("records_lost")} - {"lttng_discarded"}
+    found = {one["rule"] for one in s["alerts"] if not one["rule"].endswith("records_lost")} - {"lttng_discarded"} - OF_THE_MACHINE
     yield "hold", found, {"java_errors", "java_pauses", "zorka_errors", "dotnet_exceptions", "dotnet_starvation"}
     for rule, instance, part in (("java_errors", "shop/orders", 100 / 3), ("zorka_errors", "billing", 25)):
         yield rule, next(one["figure"] for one in s["alerts"] if (one["rule"], one["instance"]) == (rule, instance)), float(part)

@@ -5,7 +5,7 @@ import re
 
 from answers import checks_in
 from play import SLOW, SLOW_CALL
-from truth import KNOWN, MB, PREFIX, SHARES, waited, within
+from truth import KNOWN, MB, OF_THE_MACHINE, PREFIX, SHARES, waited, within
 
 AGENTS = {"dotnet::webshop": "dotnet", "jvm::Shop": "jvm", "lttng::shophost/shop": "lttng", "mono::area.exe": "mono", "mono::stream.exe": "mono",
           "profiler::shop/orders/orders-1": "profiler", "profiler::shop/orders/orders-2": "profiler", "zorka::billing/app1": "zorka", "zorka::frontend/web1": "zorka"}
@@ -354,10 +354,11 @@ def slow_calls(a, t):
 def rules(a, t):
     # What clients read too late is not of the scene.
     if t.live:
-        yield "true", {name for name in re.findall(r"^apm\.(\w+): true", a.text, re.M) if not name.endswith("records_lost")}, {
+        yield "true", {name for name in re.findall(r"^apm\.(\w+): true", a.text, re.M) if not name.endswith("records_lost")} - OF_THE_MACHINE, {
             "java_errors", "java_pauses", "zorka_errors", "dotnet_exceptions", "dotnet_starvation"}
         return
-    told = {(words.rstrip(), name) for words, name in re.findall(r"^syslog .*? \d{4}: (\D*?) [\d./s]*\[(.*?)[\]:]", a.text, re.M) if "dropped unseen" not in words}
+    told = {(words.rstrip(), name) for words, name in re.findall(r"^syslog .*? \d{4}: (\D*?) [\d./s]*\[(.*?)[\]:]", a.text, re.M)
+            if "dropped unseen" not in words and words.rstrip() not in OF_THE_MACHINE}
     yield "told", told, {("Thread pool of a .NET process starves", "webshop"), ("Calls of a Java service fail", "shop/orders"), ("LTTng discards events", "shophost/shop"),
                          ("Many exceptions in a .NET process", "webshop"), ("Spans of a Zorka service fail", "billing"), ("Share of time that a JVM stands still", "shop/orders/orders-1")}
 

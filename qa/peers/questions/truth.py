@@ -16,6 +16,8 @@ from play import D, EACH, SHARES as PARTS  # noqa: E402
 PREFIX = os.environ["MONO_PREFIX"]
 MB = float(1 << 20)
 SHARES = {stack: part / 20 for stack, part in PARTS.items()}
+# Rules that a real runtime keeps or breaks as its machine is: a stall while it collects is a long pause. Their names and their words.
+OF_THE_MACHINE = {"mono_gc_share", "mono_pauses", "Share of time in Mono's garbage collections", "Share of time in Mono's garbage collection pauses"}
 # What ask.py knows of processes: cpu (Processor), rss (Resident), jvm (what play.py has read of its performance data).
 KNOWN = types.SimpleNamespace(cpu=None, rss=None, jvm=None)
 
