@@ -101,6 +101,8 @@ kept() {
         status=$?
         # ABRT, BUS, SEGV
         case $status in 134 | 135 | 139) echo "$1 has crashed ($status), and begins again" >>"${FULL:-/dev/stderr}" ;; *) exit $status ;; esac
+        # One that cannot run takes no processor from those who wait for it in vain.
+        sleep 0.2
     done
 }
 

@@ -6,6 +6,7 @@
 #                       LTTng, three .NET processes of two programs, three JVMs of one
 #   scene_proxy [redis] a private pmproxy, its port in $PROXY_PORT and its URL in $WEB; with redis also a private
 #                       redis or valkey (then queries of /series work)
+#   scene_proxy_runs    begins it again, after a test has ended it
 #   scene_stop          ends it all before the script ends
 #
 # One of the Mono processes ends after 40 s and comes back with another pid, unless SCENE_STEADY is set.
@@ -99,7 +100,7 @@ scene_proxy() {
     [ "${1:-}" != redis ] || wait_for eval 'curl -sf "$WEB/series/ping" >/dev/null' || die "pmproxy has no redis"
 }
 
-# pmproxy, or the same again.
+# Begins the pmproxy of scene_proxy; a test that has ended it, again.
 scene_proxy_runs() {
     background "${SCENE_PROXY[@]}" >>"$D/log/pmproxy.out" 2>&1
     SCENE_PIDS+=("$LAST")

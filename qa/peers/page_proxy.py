@@ -6,7 +6,7 @@ usage: page_proxy.py CATALOGUE.json [--services N] [--pods N] [--hostile]     pr
 CATALOGUE.json is what `pmdaapm --catalogue` prints. GET /mode?set=MODE changes how it answers from then on:
 ok, html, empty, shapes, errors, cut, slow, refused (no event records), treeless (no trees of calls), away (pmcd without apm), zero (counters
 begin again), idle (no runtime). GET /seen has what was asked since the last look: {path: requests}, and the number
-of connections, how many tables of records one answer had at most, and how many requests were there at once.
+of connections, how many tables of records one answer had at most, and how many requests of /pmapi were there at once at most.
 """
 import argparse
 import json
@@ -253,15 +253,19 @@ class Proxy(BaseHTTPRequestHandler):
             return self.answer(*odd, cut=Proxy.mode == "cut")
         if Proxy.mode == "slow":
             time.sleep(30)
+        if not url.path.startswith("/pmapi/"):
+            return self.answer(*self.reply(url.path, query))
         with Proxy.lock:
             Proxy.running += 1
             Proxy.beside = max(Proxy.beside, Proxy.running)
-        body, status = self.reply(url.path, query)
-        # As long as a real one takes: who asks meanwhile is seen.
-        time.sleep(0.02)
-        # Who has the answer may ask again before this goes on.
-        with Proxy.lock:
-            Proxy.running -= 1
+        try:
+            body, status = self.reply(url.path, query)
+            # As long as a real one takes: who asks meanwhile is seen.
+            time.sleep(0.02)
+        finally:
+            # Before the answer: who has it may ask again at once.
+            with Proxy.lock:
+                Proxy.running -= 1
         return self.answer(body, status)
 
     def reply(self, path, query):

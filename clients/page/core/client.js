@@ -51,9 +51,10 @@ function padded(text) {
   return text.replace(/("timestamp":\s*\d{1,11}\.)(\d{1,8})(?!\d)/, (_, seconds, ns) => seconds + ns.padStart(9, '0'));
 }
 
-// The last request of each pmproxy, which the next one waits for. Before 7.1.3 pmproxy ends now and then when two requests look their contexts
-// up at the same time (docs/upstream/README.md), which those of one tick would.
-const asking = new Map();
+// The last request to each host: the next one waits for its answer. Two requests that look up contexts at the same time end a pmproxy before
+// 7.1.3 now and then (docs/upstream/README.md), and in a tick there are more than one. Who leaves a host that does not answer waits for
+// nothing of it. /series has no contexts, and may never answer.
+const latest = new Map();
 
 class Client {
   constructor(proxy, hostspec) {
@@ -72,9 +73,9 @@ class Client {
 
   get(path, parameters, timeout) {
     this.requests++;
-    const before = asking.get(this.proxy) || Promise.resolve();
+    const host = this.proxy + ' ' + this.hostspec, before = latest.get(host) || Promise.resolve();
     const answer = before.then(() => requestJson(this.proxy + path + '?' + new URLSearchParams(parameters), timeout));
-    asking.set(this.proxy, answer.catch(() => {}));
+    latest.set(host, answer.catch(() => {}));
     return answer;
   }
 

@@ -56,6 +56,15 @@ const trouble = (page, words) => until(async () => !(await page.locator('#troubl
     && (await ticks(page, 1)) && (await live(page)) && page.locator('#trouble').isHidden());
   await verdict('times of pmproxy are as it means them', () => page.evaluate(() => padded('{"timestamp":1795703771.64459548,') === '{"timestamp":1795703771.064459548,'
     && padded('{"timestamp":1795703771064.45954,') === '{"timestamp":1795703771064.45954,' && padded('"timestamp":1795703771.164459548') === '"timestamp":1795703771.164459548'));
+  await verdict('a host that does not answer holds up no other', () => page.evaluate(async () => {
+    const asked = [], whole = window.fetch;
+    window.fetch = (url, ...more) => (url.startsWith('http://made') ? (asked.push(url.split('=')[1]), new Promise(() => {})) : whole(url, ...more));
+    const [one, other] = ['one', 'other'].map((host) => new Client('http://made', host));
+    for (const [client, of] of [[one, '1'], [one, '2'], [other, '3']]) client.get('/pmapi/fetch', { of }).catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve));
+    window.fetch = whole;
+    return asked.join() === '1,3';
+  }));
   await mode(good, 'zero');
   await ticks(page, 3);
   await mode(good, 'ok');

@@ -210,7 +210,7 @@ def page_processor(s, t):
 @click("What alerts me?")
 def page_alerts(s, t):
     yield "in sight", "alerts" in s["sections"], True
-    # What clients read too late is not of the scene; what LTTng discards comes once.
+    # What clients read too late, and pauses of a busy machine, are not of the scene; what LTTng discards comes once.
     found = {one["rule"] for one in s["alerts"] if not one["rule"].endswith("records_lost")} - {"lttng_discarded"} - OF_THE_MACHINE
     yield "hold", found, {"java_errors", "java_pauses", "zorka_errors", "dotnet_exceptions", "dotnet_starvation"}
     for rule, instance, part in (("java_errors", "shop/orders", 100 / 3), ("zorka_errors", "billing", 25)):

@@ -352,7 +352,7 @@ def slow_calls(a, t):
 
 @check("What alerts me?")
 def rules(a, t):
-    # What clients read too late is not of the scene.
+    # What clients read too late, and pauses of a busy machine, are not of the scene.
     if t.live:
         yield "true", {name for name in re.findall(r"^apm\.(\w+): true", a.text, re.M) if not name.endswith("records_lost")} - OF_THE_MACHINE, {
             "java_errors", "java_pauses", "zorka_errors", "dotnet_exceptions", "dotnet_starvation"}
